@@ -1,0 +1,110 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// Targets in the order of their dependencies: one may depend only on those above it.
+// Three questions keep it so: does `Licensing` still build alone? does `HTTPServer`?
+// can a client library be linked without SQLite?
+let package = Package(
+    name: "countersign",
+    products: [
+        .executable(name: "countersign", targets: ["countersign"])
+    ],
+    targets: [
+        .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .target(name: "CSystem"),
+        .target(name: "Licensing"),
+        .target(name: "StrictJSON"),
+        .target(name: "Cryptography", dependencies: ["COpenSSL"]),
+        .target(name: "Bundles", dependencies: ["Licensing", "StrictJSON", "Cryptography"]),
+        .target(name: "AppStore", dependencies: ["Licensing", "StrictJSON", "Cryptography"]),
+        .target(
+            name: "Migrations",
+            path: "migrations",
+            resources: [
+                .embedInCode("0001_create_state.sql")
+            ]
+        ),
+        .target(name: "Storage", dependencies: ["CSQLite", "CSystem", "Licensing", "Migrations"]),
+        .target(name: "Diagnostics", dependencies: ["CSystem"]),
+        .target(
+            name: "LicensingServices",
+            dependencies: ["Licensing", "StrictJSON", "Cryptography", "Bundles", "AppStore", "Storage", "Diagnostics"]
+        ),
+        .target(name: "HTTPServer", dependencies: ["CSystem"]),
+        .target(name: "CountersignWire", dependencies: ["StrictJSON"]),
+        .target(
+            name: "CountersignAPI",
+            dependencies: [
+                "Licensing", "StrictJSON", "Cryptography", "Bundles", "Storage", "Diagnostics", "LicensingServices",
+                "HTTPServer", "CountersignWire",
+            ]
+        ),
+        .target(
+            name: "Administration",
+            dependencies: [
+                "Licensing", "StrictJSON", "Cryptography", "Bundles", "Storage", "Diagnostics", "LicensingServices",
+                "CountersignWire", "CSystem",
+            ]
+        ),
+        .executableTarget(
+            name: "countersign",
+            dependencies: [
+                "Licensing", "StrictJSON", "Cryptography", "Bundles", "Storage", "Diagnostics", "LicensingServices",
+                "HTTPServer", "CountersignWire", "CountersignAPI", "Administration", "CSystem",
+            ]
+        ),
+        .testTarget(name: "LicensingTests", dependencies: ["Licensing"]),
+        .testTarget(name: "StrictJSONTests", dependencies: ["StrictJSON"]),
+        .testTarget(name: "CryptographyTests", dependencies: ["Cryptography", "COpenSSL"]),
+        .testTarget(name: "BundlesTests", dependencies: ["Bundles", "Licensing", "StrictJSON", "Cryptography"]),
+        .testTarget(name: "AppStoreTests", dependencies: ["AppStore", "Licensing", "StrictJSON", "Cryptography"]),
+        .testTarget(name: "StorageTests", dependencies: ["Storage", "Licensing", "CSystem", "CSQLite"]),
+        .testTarget(
+            name: "LicensingServicesTests",
+            dependencies: [
+                "LicensingServices", "Licensing", "Storage", "Bundles", "Cryptography", "StrictJSON", "AppStore",
+                "Diagnostics",
+            ]
+        ),
+        .testTarget(name: "HTTPServerTests", dependencies: ["HTTPServer", "CSystem"]),
+        .testTarget(name: "CountersignWireTests", dependencies: ["CountersignWire", "StrictJSON"]),
+        .testTarget(
+            name: "CountersignAPITests",
+            dependencies: [
+                "CountersignAPI", "HTTPServer", "LicensingServices", "Licensing", "Storage", "Bundles", "StrictJSON",
+                "Cryptography", "CountersignWire", "Diagnostics",
+            ]
+        ),
+        .testTarget(
+            name: "AdministrationTests",
+            dependencies: [
+                "Administration", "LicensingServices", "Licensing", "Storage", "StrictJSON", "Bundles", "Cryptography",
+            ]
+        ),
+        .testTarget(name: "EndToEndTests", dependencies: ["countersign", "StrictJSON", "Cryptography", "Bundles"]),
+    ],
+    swiftLanguageModes: [.v6]
+)
+
+/// Targets that touch raw pointers: owners of C handles, byte parsers.
+let touchesPointers: Set<String> = [
+    "Cryptography", "Storage", "HTTPServer", "StrictJSON", "Diagnostics", "Administration", "countersign",
+]
+
+for target in package.targets where target.type != .system && target.name != "CSystem" {
+    var settings: [SwiftSetting] = [
+        .swiftLanguageMode(.v6),
+        .treatAllWarnings(as: .error),
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+    ]
+    if ["HTTPServer", "Storage", "StrictJSON"].contains(target.name) {
+        settings.append(.enableExperimentalFeature("Lifetimes"))
+    }
+    if target.type != .test && !touchesPointers.contains(target.name) && target.name != "Migrations" {
+        settings.append(.strictMemorySafety())
+    }
+    target.swiftSettings = settings
+}
