@@ -13,6 +13,7 @@ let package = Package(
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .target(name: "CSystem"),
+        .target(name: "SystemPrimitives", dependencies: ["CSystem"]),
         .target(name: "Licensing"),
         .target(name: "StrictJSON"),
         .target(name: "Cryptography", dependencies: ["COpenSSL"]),
@@ -25,26 +26,29 @@ let package = Package(
                 .embedInCode("0001_create_state.sql")
             ]
         ),
-        .target(name: "Storage", dependencies: ["CSQLite", "CSystem", "Licensing", "Migrations"]),
-        .target(name: "Diagnostics", dependencies: ["CSystem"]),
+        .target(name: "Storage", dependencies: ["CSQLite", "CSystem", "SystemPrimitives", "Licensing", "Migrations"]),
+        .target(name: "Diagnostics", dependencies: ["CSystem", "SystemPrimitives"]),
         .target(
             name: "LicensingServices",
-            dependencies: ["Licensing", "StrictJSON", "Cryptography", "Bundles", "AppStore", "Storage", "Diagnostics"]
+            dependencies: [
+                "Licensing", "StrictJSON", "Cryptography", "Bundles", "AppStore", "Storage", "Diagnostics",
+                "SystemPrimitives",
+            ]
         ),
-        .target(name: "HTTPServer", dependencies: ["CSystem"]),
+        .target(name: "HTTPServer", dependencies: ["CSystem", "SystemPrimitives"]),
         .target(name: "CountersignWire", dependencies: ["StrictJSON"]),
         .target(
             name: "CountersignAPI",
             dependencies: [
                 "Licensing", "StrictJSON", "Cryptography", "Bundles", "Storage", "Diagnostics", "LicensingServices",
-                "HTTPServer", "CountersignWire",
+                "HTTPServer", "CountersignWire", "SystemPrimitives",
             ]
         ),
         .target(
             name: "Administration",
             dependencies: [
                 "Licensing", "StrictJSON", "Cryptography", "Bundles", "Storage", "Diagnostics", "LicensingServices",
-                "CountersignWire", "CSystem",
+                "CountersignWire", "CSystem", "SystemPrimitives",
             ]
         ),
         .executableTarget(
@@ -52,6 +56,7 @@ let package = Package(
             dependencies: [
                 "Licensing", "StrictJSON", "Cryptography", "Bundles", "Storage", "Diagnostics", "LicensingServices",
                 "HTTPServer", "CountersignWire", "CountersignAPI", "Administration", "CSystem",
+                "SystemPrimitives",
             ]
         ),
         .testTarget(name: "LicensingTests", dependencies: ["Licensing"]),
@@ -59,7 +64,10 @@ let package = Package(
         .testTarget(name: "CryptographyTests", dependencies: ["Cryptography", "COpenSSL"]),
         .testTarget(name: "BundlesTests", dependencies: ["Bundles", "Licensing", "StrictJSON", "Cryptography"]),
         .testTarget(name: "AppStoreTests", dependencies: ["AppStore", "Licensing", "StrictJSON", "Cryptography"]),
-        .testTarget(name: "StorageTests", dependencies: ["Storage", "Licensing", "CSystem", "CSQLite"]),
+        .testTarget(
+            name: "StorageTests",
+            dependencies: ["Storage", "Licensing", "CSystem", "CSQLite", "SystemPrimitives"]
+        ),
         .testTarget(
             name: "LicensingServicesTests",
             dependencies: [
@@ -67,7 +75,7 @@ let package = Package(
                 "Diagnostics",
             ]
         ),
-        .testTarget(name: "HTTPServerTests", dependencies: ["HTTPServer", "CSystem"]),
+        .testTarget(name: "HTTPServerTests", dependencies: ["HTTPServer", "CSystem", "SystemPrimitives"]),
         .testTarget(name: "CountersignWireTests", dependencies: ["CountersignWire", "StrictJSON"]),
         .testTarget(
             name: "CountersignAPITests",
@@ -89,7 +97,8 @@ let package = Package(
 
 /// Targets that touch raw pointers: owners of C handles, byte parsers.
 let touchesPointers: Set<String> = [
-    "Cryptography", "Storage", "HTTPServer", "StrictJSON", "Diagnostics", "Administration", "countersign",
+    "SystemPrimitives", "Cryptography", "Storage", "HTTPServer", "StrictJSON", "Diagnostics", "Administration",
+    "countersign",
 ]
 
 for target in package.targets where target.type != .system && target.name != "CSystem" {
