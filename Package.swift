@@ -75,6 +75,8 @@ let package = Package(
                 "Diagnostics",
             ]
         ),
+        .testTarget(name: "DiagnosticsTests", dependencies: ["Diagnostics", "StrictJSON", "SystemPrimitives"]),
+        .testTarget(name: "ConfigurationTests", dependencies: ["countersign"]),
         .testTarget(name: "HTTPServerTests", dependencies: ["HTTPServer", "CSystem", "SystemPrimitives"]),
         .testTarget(name: "CountersignWireTests", dependencies: ["CountersignWire", "StrictJSON"]),
         .testTarget(
