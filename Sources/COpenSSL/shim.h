@@ -1,4 +1,65 @@
+// What Swift cannot import of OpenSSL 3: macros, variadic functions, typed stacks; and the algorithms fetched once,
+// since each implicit fetch (`EVP_sha256()`) costs more than hashing a short message.
 #ifndef COUNTERSIGN_COPENSSL_SHIM_H
 #define COUNTERSIGN_COPENSSL_SHIM_H
+
+#include <openssl/core_names.h>
+#include <openssl/crypto.h>
+#include <openssl/ec.h>
+#include <openssl/err.h>
 #include <openssl/evp.h>
+#include <openssl/objects.h>
+#include <openssl/rand.h>
+#include <openssl/x509.h>
+#include <openssl/x509_vfy.h>
+#include <openssl/x509v3.h>
+
+static EVP_MD *cs_sha256_fetched;
+static CRYPTO_ONCE cs_sha256_once = CRYPTO_ONCE_STATIC_INIT;
+static inline void cs_fetch_sha256(void) { cs_sha256_fetched = EVP_MD_fetch(NULL, "SHA2-256", NULL); }
+
+/// SHA-256, fetched at the first call and kept until the process ends; NULL when no provider has it.
+static inline const EVP_MD *cs_sha256(void) {
+    CRYPTO_THREAD_run_once(&cs_sha256_once, cs_fetch_sha256);
+    return cs_sha256_fetched;
+}
+
+static EVP_CIPHER *cs_aes256gcm_fetched;
+static CRYPTO_ONCE cs_aes256gcm_once = CRYPTO_ONCE_STATIC_INIT;
+static inline void cs_fetch_aes256gcm(void) { cs_aes256gcm_fetched = EVP_CIPHER_fetch(NULL, "AES-256-GCM", NULL); }
+
+/// AES-256-GCM, fetched at the first call and kept until the process ends; NULL when no provider has it.
+static inline const EVP_CIPHER *cs_aes256gcm(void) {
+    CRYPTO_THREAD_run_once(&cs_aes256gcm_once, cs_fetch_aes256gcm);
+    return cs_aes256gcm_fetched;
+}
+
+static inline int cs_gcm_get_tag(EVP_CIPHER_CTX *context, void *tag, int count) {
+    return EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, count, tag);
+}
+
+static inline int cs_gcm_set_tag(EVP_CIPHER_CTX *context, const void *tag, int count) {
+    return EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, count, (void *)tag);
+}
+
+static inline EVP_PKEY *cs_generate_p256(void) { return EVP_EC_gen("P-256"); }
+
+/// Makes encodings of an elliptic curve key name the curve and write its point uncompressed.
+static inline int cs_use_uncompressed_point(EVP_PKEY *key) {
+    return EVP_PKEY_set_utf8_string_param(key, OSSL_PKEY_PARAM_EC_POINT_CONVERSION_FORMAT,
+                                          OSSL_PKEY_EC_POINT_CONVERSION_FORMAT_UNCOMPRESSED);
+}
+
+static inline STACK_OF(X509) *cs_certificates_new(void) { return sk_X509_new_null(); }
+
+/// Adds a certificate without taking it over; the number of certificates then, or 0.
+static inline int cs_certificates_push(STACK_OF(X509) *certificates, X509 *certificate) {
+    return sk_X509_push(certificates, certificate);
+}
+
+static inline int cs_certificates_count(const STACK_OF(X509) *certificates) { return sk_X509_num(certificates); }
+
+/// Frees the list alone.
+static inline void cs_certificates_free(STACK_OF(X509) *certificates) { sk_X509_free(certificates); }
+
 #endif
