@@ -14,24 +14,32 @@
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
 
-static EVP_MD *cs_sha256_fetched;
-static CRYPTO_ONCE cs_sha256_once = CRYPTO_ONCE_STATIC_INIT;
-static inline void cs_fetch_sha256(void) { cs_sha256_fetched = EVP_MD_fetch(NULL, "SHA2-256", NULL); }
-
 /// SHA-256, fetched at the first call and kept until the process ends; NULL when no provider has it.
 static inline const EVP_MD *cs_sha256(void) {
-    CRYPTO_THREAD_run_once(&cs_sha256_once, cs_fetch_sha256);
-    return cs_sha256_fetched;
+    static EVP_MD *fetched;
+    EVP_MD *digest = __atomic_load_n(&fetched, __ATOMIC_ACQUIRE);
+    if (digest) return digest;
+    digest = EVP_MD_fetch(NULL, "SHA2-256", NULL);
+    EVP_MD *earlier = NULL;
+    if (!__atomic_compare_exchange_n(&fetched, &earlier, digest, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        EVP_MD_free(digest);
+        return earlier;
+    }
+    return digest;
 }
-
-static EVP_CIPHER *cs_aes256gcm_fetched;
-static CRYPTO_ONCE cs_aes256gcm_once = CRYPTO_ONCE_STATIC_INIT;
-static inline void cs_fetch_aes256gcm(void) { cs_aes256gcm_fetched = EVP_CIPHER_fetch(NULL, "AES-256-GCM", NULL); }
 
 /// AES-256-GCM, fetched at the first call and kept until the process ends; NULL when no provider has it.
 static inline const EVP_CIPHER *cs_aes256gcm(void) {
-    CRYPTO_THREAD_run_once(&cs_aes256gcm_once, cs_fetch_aes256gcm);
-    return cs_aes256gcm_fetched;
+    static EVP_CIPHER *fetched;
+    EVP_CIPHER *cipher = __atomic_load_n(&fetched, __ATOMIC_ACQUIRE);
+    if (cipher) return cipher;
+    cipher = EVP_CIPHER_fetch(NULL, "AES-256-GCM", NULL);
+    EVP_CIPHER *earlier = NULL;
+    if (!__atomic_compare_exchange_n(&fetched, &earlier, cipher, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        EVP_CIPHER_free(cipher);
+        return earlier;
+    }
+    return cipher;
 }
 
 static inline int cs_gcm_get_tag(EVP_CIPHER_CTX *context, void *tag, int count) {
