@@ -1,0 +1,82 @@
+import Synchronization
+public import SystemPrimitives
+
+/// An accepted socket on its way to the loop that will own it.
+struct NewConnection: Sendable {
+    let descriptor: Int32
+    let peer: PeerAddress
+}
+
+/// How other threads reach an event loop: answers of jobs, sockets, and the wish to stop.
+public final class Mailbox<Context: ~Copyable>: Sendable {
+    private struct Contents: Sendable {
+        var answers: [Answer<Context>] = []
+        var connections: [NewConnection] = []
+    }
+
+    private let contents = Guarded(Contents())
+    private let wake: WakeUp
+    private let stopping = Atomic<Bool>(false)
+
+    private init(wake: consuming WakeUp) {
+        self.wake = wake
+    }
+
+    /// Mailboxes for `loops` loops, in the order of their tickets' `loop`.
+    ///
+    /// - Throws: `SystemError` where the process is out of descriptors.
+    public static func make(loops: Int) throws(SystemError) -> [Mailbox] {
+        precondition(loops > 0, "a server has at least one loop")
+        var mailboxes: [Mailbox] = []
+        for _ in 0..<loops {
+            mailboxes.append(Mailbox(wake: try WakeUp.open()))
+        }
+        return mailboxes
+    }
+
+    /// Hands over answers and empties the array; from any thread, one lock and one wake-up for the whole batch.
+    public func post(_ answers: inout [Answer<Context>]) {
+        if answers.isEmpty { return }
+        let batch = answers
+        answers.removeAll(keepingCapacity: true)
+        let wasEmpty = contents.withLock { contents in
+            let wasEmpty = contents.answers.isEmpty && contents.connections.isEmpty
+            contents.answers.append(contentsOf: batch)
+            return wasEmpty
+        }
+        if wasEmpty { wake.signal() }
+    }
+
+    func post(_ connections: inout [NewConnection]) {
+        if connections.isEmpty { return }
+        let batch = connections
+        connections.removeAll(keepingCapacity: true)
+        contents.withLock { contents in
+            contents.connections.append(contentsOf: batch)
+        }
+        wake.signal()
+    }
+
+    /// What to watch; readable when there is something to take.
+    var descriptor: Int32 { wake.descriptor }
+
+    /// Takes everything that waits, into arrays that must be empty: their storage is swapped in.
+    func take(_ answers: inout [Answer<Context>], _ connections: inout [NewConnection]) {
+        wake.clear()
+        var taken = contents.withLock { contents in
+            let taken = contents
+            contents = Contents()
+            return taken
+        }
+        swap(&answers, &taken.answers)
+        swap(&connections, &taken.connections)
+    }
+
+    /// Asks the loop to end.
+    func stop() {
+        stopping.store(true, ordering: .releasing)
+        wake.signal()
+    }
+
+    var isStopping: Bool { stopping.load(ordering: .acquiring) }
+}
