@@ -23,6 +23,10 @@ void cs_name_thread(const char *name) {
 #endif
 }
 
+extern char **environ;
+
+const char *const *cs_environment(void) { return (const char *const *)environ; }
+
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define CS_THREAD_SANITIZER 1

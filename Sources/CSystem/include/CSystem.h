@@ -17,6 +17,9 @@ int cs_accept(int listener, struct sockaddr *address, socklen_t *length);
 /// Names the calling thread for `top -H` and debuggers; at most 15 bytes are kept.
 void cs_name_thread(const char *name);
 
+/// The process's environment, `NAME=value` each, ended by NULL; `environ` itself is a variable Swift may not read.
+const char *const *cs_environment(void);
+
 /// Tells ThreadSanitizer that the lock at this address was taken, or is about to be released. It cannot see the slow
 /// path of Swift's `Mutex`, which lives in a library built without it. Both do nothing in other builds.
 void cs_lock_acquired(const void *lock);
