@@ -1,0 +1,86 @@
+// The ranges that settings of products, plans and licenses must keep to, each checked in one place.
+
+extension CalendarDuration {
+    /// Refuses an offline life outside 1 hour to 366 days: a product's.
+    ///
+    /// - Throws: `ValueFault`.
+    public func checkedAsProductOfflineLife() throws(ValueFault) -> CalendarDuration {
+        guard shortestSeconds >= 3600, longestSeconds <= 366 * Timestamp.secondsPerDay else {
+            throw ValueFault("must be 1 hour to 366 days")
+        }
+        return self
+    }
+
+    /// Refuses an offline life outside 1 hour to 10 years: a plan's or license's, for machines without a network.
+    ///
+    /// - Throws: `ValueFault`.
+    public func checkedAsLicenseOfflineLife() throws(ValueFault) -> CalendarDuration {
+        // Ten years have two or three leap days.
+        guard shortestSeconds >= 3600, longestSeconds <= 3653 * Timestamp.secondsPerDay else {
+            throw ValueFault("must be 1 hour to 10 years")
+        }
+        return self
+    }
+
+    /// Refuses no length at all.
+    ///
+    /// - Throws: `ValueFault`.
+    public func checkedAsPositive() throws(ValueFault) -> CalendarDuration {
+        guard !isZero else { throw ValueFault("must be longer than nothing") }
+        return self
+    }
+}
+
+extension SeatLimit {
+    /// Reads `unlimited` or a whole number from 0 on.
+    ///
+    /// - Throws: `ValueFault`.
+    public init(_ text: some StringProtocol) throws(ValueFault) {
+        guard text != "unlimited" else {
+            self = .unlimited
+            return
+        }
+        var reader = DigitReader(text)
+        guard let count = reader.number(), reader.isAtEnd else {
+            throw ValueFault("must be a whole number from 0 on, or unlimited")
+        }
+        self = .limited(Int(clamping: count))
+    }
+
+    /// The number, or `unlimited`.
+    public var text: String { count.map { "\($0)" } ?? "unlimited" }
+}
+
+extension Plan {
+    /// Refuses a plan whose members are out of range or do not fit together.
+    ///
+    /// - Throws: `PlanFault`, with the member's name as in the seed document.
+    public func checked() throws(PlanFault) -> Plan {
+        func check(_ member: String, _ reason: String, _ holds: Bool) throws(PlanFault) {
+            guard holds else { throw PlanFault(member: member, reason: reason) }
+        }
+        try check("features", "must name a feature once", Set(features).count == features.count)
+        try check("features", "must be at most \(Feature.mostInProduct)", features.count <= Feature.mostInProduct)
+        try check("seat_limit", "must not be negative", (seatLimit.count ?? 0) >= 0)
+        try check("overage_percent", "must be 0 to 10000", (0...10_000).contains(overagePercent))
+        try check("lease_seconds", "must be 1 to 31622400", leaseSeconds.map { (1...31_622_400).contains($0) } ?? true)
+        try check("duration", "must be longer than nothing", duration.map { !$0.isZero } ?? true)
+        try check("transfer_limit", "must be 0 or more", (transferLimit ?? 0) >= 0)
+        try check("transfer_period", "must be longer than nothing", transferPeriod.map { !$0.isZero } ?? true)
+        try check("meters", "must not be negative", meters.values.allSatisfy { ($0.count ?? 0) >= 0 })
+        do throws(ValueFault) {
+            _ = try offlineLife?.checkedAsLicenseOfflineLife()
+        } catch {
+            throw PlanFault(member: "offline_life", reason: error.reason)
+        }
+        return self
+    }
+}
+
+/// Which member of a plan is not as it should be.
+public struct PlanFault: Error, Hashable, Sendable {
+    /// Its name as in the seed document.
+    public let member: String
+    /// A short sentence that does not repeat the input.
+    public let reason: String
+}
