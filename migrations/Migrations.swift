@@ -1,1 +1,23 @@
-// SwiftPM asks for one Swift file beside the resources.
+/// One step of the schema's history: SQL that runs once, in one transaction, and never changes afterwards.
+///
+/// To add one: write `NNNN_verb_noun.sql` beside this file, name it in the `resources` of the target in
+/// `Package.swift`, and append it to `Migration.all`. SwiftPM embeds `0002_create_x.sql` as
+/// `PackageResources._002_create_x_sql`: a leading digit becomes an underscore.
+public struct Migration: Hashable, Sendable {
+    /// The file's name without `.sql`; it starts with the four digits of its number.
+    public let name: String
+
+    /// The statements, as UTF-8.
+    public let sql: [UInt8]
+
+    /// A migration of this name with these statements.
+    public init(name: String, sql: [UInt8]) {
+        self.name = name
+        self.sql = sql
+    }
+
+    /// Every migration this binary knows, oldest first. Append-only.
+    public static let all: [Migration] = [
+        Migration(name: "0001_create_state", sql: PackageResources._001_create_state_sql)
+    ]
+}

@@ -1,4 +1,28 @@
 #ifndef COUNTERSIGN_CSQLITE_SHIM_H
 #define COUNTERSIGN_CSQLITE_SHIM_H
 #include <sqlite3.h>
+
+// What Swift cannot import: variadic functions and macros with casts.
+
+/// Sets one on/off option of a connection (`SQLITE_DBCONFIG_…`); answers SQLite's code.
+static inline int cs_sqlite3_set(sqlite3 *db, int option, int on) {
+    return sqlite3_db_config(db, option, on, (int *)0);
+}
+
+/// Once for each process, before its first connection: one thread a connection, and no global count of memory,
+/// whose mutex every allocation of every thread would take.
+static inline void cs_sqlite3_configure(void) {
+    sqlite3_config(SQLITE_CONFIG_MULTITHREAD);
+    sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+    sqlite3_initialize();
+}
+
+/// Binds bytes that SQLite copies before it returns; a null pointer with no bytes is an empty value, not NULL.
+static inline int cs_sqlite3_bind_text(sqlite3_stmt *statement, int index, const void *bytes, sqlite3_uint64 count) {
+    return sqlite3_bind_text64(statement, index, bytes ? bytes : "", count, SQLITE_TRANSIENT, SQLITE_UTF8);
+}
+
+static inline int cs_sqlite3_bind_blob(sqlite3_stmt *statement, int index, const void *bytes, sqlite3_uint64 count) {
+    return sqlite3_bind_blob64(statement, index, bytes ? bytes : "", count, SQLITE_TRANSIENT);
+}
 #endif

@@ -3,6 +3,8 @@
 
 // What Swift's C library module lacks: headers it does not import, and calls that need `_GNU_SOURCE`.
 
+#include "CSystemFiles.h"
+
 #include <stdint.h>
 #include <sys/socket.h>
 

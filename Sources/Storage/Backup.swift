@@ -1,0 +1,104 @@
+internal import SystemPrimitives
+
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#else
+    internal import Darwin
+#endif
+
+/// What a backup or restore holds.
+public struct CopySummary: Sendable {
+    /// The file's size in bytes.
+    public let bytes: Int64
+    /// The state version in it.
+    public let stateVersion: Int64
+    /// When something was last committed to it, in seconds since 1970.
+    public let committedAt: Int64
+    /// The newest migration in it.
+    public let migration: String
+}
+
+extension Database {
+    /// Copies the database, beside a running server or without one, to one file that is complete by itself.
+    ///
+    /// Every write acknowledged before the start is in it. The copy is opened and checked before it gets its name;
+    /// an older file of that name is replaced only then. Mode 0600. Wrapped keys are in it, the master key is not.
+    ///
+    /// - Throws: `access` for a target that cannot be written, or is the database itself; `full`, `io`; `corrupt` when
+    ///   the copy, and so the database, is damaged. Then nothing is left at the target.
+    public func backUp(to target: String) throws(StorageError) -> CopySummary {
+        guard let source = try FileFacts(path) else {
+            throw StorageError(.access, code: ENOENT, "there is no database at \(path)")
+        }
+        if let existing = try FileFacts(target) {
+            guard existing.isFile else { throw StorageError(.access, "\(target) is not a file") }
+            guard existing.identity != source.identity else {
+                throw StorageError(.access, "\(target) is the database itself")
+            }
+        }
+        let connection = try Connection.open(path, .reading, busyMilliseconds: 5000, vfs: options.vfs)
+        try Migrator(options).requireOurs(connection, path)
+        let partial = "\(target).\(getpid()).partial"
+        try Database.makeFile(partial)
+        do throws(StorageError) {
+            let summary = try copy(connection, to: partial)
+            try Database.sync(partial)
+            guard rename(partial, target) == 0 else { throw .system("rename to \(target)") }
+            try Database.syncFolder(Database.parent(of: target))
+            return summary
+        } catch {
+            Database.removeWithLogs(partial)
+            throw error
+        }
+    }
+
+    private func copy(_ source: borrowing Connection, to partial: String) throws(StorageError) -> CopySummary {
+        let copy = try Connection.open(partial, .writing, synchronous: .off, busyMilliseconds: 0)
+        try source.copyAll(to: copy)
+        // Else it would ask for a -wal beside it, also where it is only read. The server turns it on again.
+        _ = try copy.text("PRAGMA journal_mode=DELETE")
+        try Database.requireSound(copy, partial)
+        return try summary(of: copy, partial)
+    }
+
+    func summary(of connection: borrowing Connection, _ file: String) throws(StorageError) -> CopySummary {
+        CopySummary(
+            bytes: try FileFacts(file)?.size ?? 0,
+            stateVersion: try connection.integer("SELECT version FROM state"),
+            committedAt: try connection.integer("SELECT committed_at FROM state"),
+            migration: try connection.text("SELECT name FROM schema_migrations ORDER BY number DESC LIMIT 1") ?? ""
+        )
+    }
+
+    // MARK: Files
+
+    /// An empty file of mode 0600 that was not there before.
+    static func makeFile(_ path: String) throws(StorageError) {
+        let number = systemOpen(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard number >= 0 else {
+            let error = SystemError.last("create \(path)")
+            throw StorageError(
+                StorageError.Category(errno: error.code),
+                code: error.code,
+                "\(error) (as uid \(geteuid()))"
+            )
+        }
+        _ = Descriptor(taking: number)
+    }
+
+    /// Makes a file's contents durable. Never for a database that a connection of this process has open: closing the
+    /// descriptor would drop SQLite's locks.
+    static func sync(_ path: String) throws(StorageError) {
+        let number = systemOpen(path, O_RDONLY | O_CLOEXEC, 0)
+        guard number >= 0 else { throw .system("open \(path)") }
+        let file = Descriptor(taking: number)
+        guard fsync(file.number) == 0 else { throw .system("fsync \(path)") }
+    }
+
+    /// Removes a file that did not become anything, and what SQLite put beside it.
+    static func removeWithLogs(_ path: String) {
+        for suffix in ["", "-journal", "-wal", "-shm"] { unlink(path + suffix) }
+    }
+}

@@ -1,0 +1,78 @@
+/// The database as one command uses it, beside a running server or without one.
+///
+/// A transaction does no input, output or cryptography: it holds up the server's writes. Read, derive and seal
+/// before it, print after it; imports go in transactions of at most 50,000 rows.
+public struct CommandLineConnection: ~Copyable {
+    private let database: Database
+    private let db: WriteTransaction
+    private let reader: Reader
+    private let writeLock: FileLock
+    private let file: [UInt64]?
+
+    /// Whether opening it made the database.
+    public let isNewDatabase: Bool
+
+    init(
+        _ database: Database,
+        _ db: consuming WriteTransaction,
+        _ reader: consuming Reader,
+        _ writeLock: consuming FileLock,
+        isNew: Bool
+    ) throws(StorageError) {
+        self.database = database
+        self.db = db
+        self.reader = reader
+        self.writeLock = writeLock
+        self.file = try FileFacts(database.path)?.identity
+        self.isNewDatabase = isNew
+    }
+
+    /// Runs `body` on the database as it is now; see `Reader.snapshot`.
+    ///
+    /// - Throws: `StorageError`, and what `body` throws.
+    public borrowing func snapshot<R>(_ body: (borrowing Snapshot) throws -> R) throws -> R {
+        try reader.snapshot(body)
+    }
+
+    /// Runs `body` in one write transaction under `write.lock`, and commits. Anything thrown undoes all of it.
+    ///
+    /// - Parameter isDryRun: whether everything is undone at the end, after it was really done.
+    /// - Throws: `busy` when the lock is held for longer than `lockWait`; `unknownOutcome` when COMMIT fails;
+    ///   `unavailable` when the database was replaced since it was opened; any `StorageError`; what `body` throws.
+    public borrowing func write<R>(isDryRun: Bool = false, _ body: (borrowing WriteTransaction) throws -> R) throws -> R
+    {
+        try database.acquire(writeLock)
+        defer { writeLock.release() }
+        guard try FileFacts(database.path)?.identity == file else {
+            throw StorageError(.unavailable, "\(database.path) was replaced meanwhile, by a restore perhaps: try again")
+        }
+        try db.begin()
+        let result: R
+        do {
+            let before = db.connection.totalChanges
+            result = try body(db)
+            guard db.connection.isInTransaction else {
+                throw StorageError(.transactionLost, "the transaction was rolled back by the database")
+            }
+            if isDryRun || db.connection.totalChanges == before {
+                db.rollBack()
+                return result
+            }
+            try db.touch(now: database.options.now())
+        } catch {
+            db.rollBack()
+            throw error
+        }
+        do {
+            try db.commit()
+        } catch {
+            db.rollBack()
+            throw StorageError(
+                .unknownOutcome,
+                code: error.code,
+                "COMMIT failed, look before you repeat: \(error.message)"
+            )
+        }
+        return result
+    }
+}

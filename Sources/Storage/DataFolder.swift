@@ -1,0 +1,137 @@
+internal import CSystem
+internal import SystemPrimitives
+
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#else
+    internal import Darwin
+#endif
+
+/// What the system says about one path, links followed.
+struct FileFacts {
+    let owner: uid_t
+    let group: gid_t
+    /// Permission bits only.
+    let mode: UInt32
+    let isFolder: Bool
+    let isFile: Bool
+    let size: Int64
+    /// Device and inode: the file itself, whatever its name.
+    let identity: [UInt64]
+
+    /// `nil` when there is nothing at this path.
+    init?(_ path: String) throws(StorageError) {
+        var facts = stat()
+        guard stat(path, &facts) == 0 else {
+            if errno == ENOENT { return nil }
+            throw .system("stat \(path)")
+        }
+        owner = facts.st_uid
+        group = facts.st_gid
+        mode = UInt32(facts.st_mode) & 0o7777
+        isFolder = UInt32(facts.st_mode) & 0o170000 == 0o040000
+        isFile = UInt32(facts.st_mode) & 0o170000 == 0o100000
+        size = Int64(facts.st_size)
+        identity = [UInt64(facts.st_dev), UInt64(facts.st_ino)]
+    }
+}
+
+extension Database {
+    /// Before anything is written: this process owns the database and may write all its files.
+    ///
+    /// A folder that is not there is made, mode 0700, when `isMade` says so.
+    ///
+    /// - Throws: `access`, one line that names path, owner, own uid and the fix.
+    func checkFolder(isMade: Bool) throws(StorageError) {
+        let own = geteuid()
+        if isMade, try FileFacts(folder) == nil {
+            guard mkdir(folder, 0o700) == 0 || errno == EEXIST else { throw refusedToMakeFolder(own) }
+        }
+        guard let facts = try FileFacts(folder) else {
+            throw StorageError(.access, code: ENOENT, "there is no folder \(folder) (uid \(own))")
+        }
+        guard facts.isFolder else { throw StorageError(.access, code: ENOTDIR, "\(folder) is not a folder") }
+        if let database = try? FileFacts(path), database.owner != own {
+            throw StorageError(
+                .access,
+                code: EACCES,
+                "\(path) belongs to uid \(database.owner), this process runs as uid \(own); "
+                    + "fix: run as uid \(database.owner), or: chown -R \(own) \(folder)"
+            )
+        }
+        try requireAccess(folder, R_OK | W_OK | X_OK, facts.owner, own)
+        for file in [path, path + "-wal", path + "-shm", serveLockPath, writeLockPath] {
+            guard let facts = try FileFacts(file) else { continue }
+            try requireAccess(file, R_OK | W_OK, facts.owner, own)
+        }
+    }
+
+    private func requireAccess(_ path: String, _ mode: Int32, _ owner: uid_t, _ own: uid_t) throws(StorageError) {
+        guard access(path, mode) != 0 else { return }
+        let code = errno
+        let reason = SystemError("access", code: code).reason
+        let fix =
+            code == EROFS
+            ? "mount it read-write"
+            : owner == own ? "chmod -R u+rwX \(folder)" : "chown -R \(own) \(folder)"
+        throw StorageError(
+            .access,
+            code: code,
+            "cannot write \(path): \(reason); it belongs to uid \(owner), this process runs as uid \(own); fix: \(fix)"
+        )
+    }
+
+    private func refusedToMakeFolder(_ own: uid_t) -> StorageError {
+        let code = errno
+        let parent = Database.parent(of: folder)
+        let owner = (try? FileFacts(parent))?.owner
+        let fix: String
+        switch code {
+        case ENOENT: fix = "mkdir -p \(parent)"
+        case EROFS: fix = "mount it read-write, or name another folder"
+        default: fix = "as root: install -d -m 700 -o \(own) \(folder)"
+        }
+        return StorageError(
+            .access,
+            code: code,
+            "cannot make the folder \(folder): \(SystemError("mkdir", code: code).reason); "
+                + "\(parent) belongs to \(owner.map { "uid \($0)" } ?? "nobody (it is not there)"), "
+                + "this process runs as uid \(own); fix: \(fix)"
+        )
+    }
+
+    /// The folder that holds `path`.
+    static func parent(of path: String) -> String {
+        var path = path[...]
+        while path.count > 1, path.last == "/" { path.removeLast() }
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
+    /// Root becomes the owner of the database, or of the folder while there is none yet: a file that root made beside
+    /// the database would lock the server out. Does nothing for any other user, or where root is the owner.
+    ///
+    /// To be called once, early in the process, before anything is opened; it cannot be undone.
+    ///
+    /// - Returns: the uid this process has now, when that changed.
+    /// - Throws: `access`.
+    @discardableResult
+    public func becomeOwner() throws(StorageError) -> UInt32? {
+        guard geteuid() == 0 else { return nil }
+        var facts = try FileFacts(path)
+        if facts == nil { facts = try FileFacts(folder) }
+        guard let facts, facts.owner != 0 else { return nil }
+        guard cs_become(facts.owner, facts.group) == 0 else { throw .system("become uid \(facts.owner)") }
+        return UInt32(facts.owner)
+    }
+
+    /// Makes the names in a folder durable.
+    static func syncFolder(_ path: String) throws(StorageError) {
+        let number = systemOpen(path, O_RDONLY | O_CLOEXEC, 0)
+        guard number >= 0 else { throw .system("open \(path)") }
+        let folder = Descriptor(taking: number)
+        guard fsync(folder.number) == 0 else { throw .system("fsync \(path)") }
+    }
+}

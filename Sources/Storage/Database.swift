@@ -1,0 +1,213 @@
+internal import CSQLite
+package import Migrations
+internal import SystemPrimitives
+
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#else
+    internal import Darwin
+#endif
+
+/// The folder that holds everything a server keeps: which files are in it, who may open them, and how.
+///
+/// | file | what |
+/// | --- | --- |
+/// | `countersign.db`, `-wal`, `-shm` | SQLite's |
+/// | `serve.lock` | held by the one server; holds its process id |
+/// | `write.lock` | held during every write transaction and every checkpoint, by whomever |
+///
+/// Only the server's writer checkpoints, under `write.lock`: SQLite from 3.7.0 up to 3.51.2 can corrupt a database
+/// when one connection checkpoints while another commits (https://sqlite.org/wal.html#walresetbug).
+public struct Database: Sendable {
+    /// How far a commit goes before it is acknowledged.
+    public enum Synchronous: String, Sendable {
+        /// An acknowledged commit survives a loss of power.
+        case full = "FULL"
+        /// For tests: survives the end of the process only.
+        case off = "OFF"
+    }
+
+    /// What may be set from outside.
+    public struct Options: Sendable {
+        /// `full`, but in tests.
+        public var synchronous = Synchronous.full
+
+        /// How long a start of a server waits for `serve.lock`, and a command for `write.lock`.
+        public var lockWait = Duration.seconds(10)
+
+        /// How long one batch of the server waits for `write.lock`, or for a stranger's lock on the database.
+        public var batchWait = Duration.seconds(2)
+
+        /// The migrations to bring the database to.
+        package var migrations = Migration.all
+
+        /// The file system interface to open the database with; `nil` is SQLite's own.
+        package var vfs: String?
+
+        /// The wall clock, in microseconds since 1970; `nil` while it is not trusted: the state version then grows
+        /// by one only, and the time of the last commit stays.
+        public var now: @Sendable () -> Int64?
+
+        /// The defaults, with this clock.
+        public init(now: @escaping @Sendable () -> Int64?) {
+            self.now = now
+        }
+    }
+
+    /// The folder's path, as given.
+    public let folder: String
+
+    /// What was set from outside.
+    public let options: Options
+
+    /// Names a folder; nothing is touched yet.
+    public init(folder: String, options: Options) {
+        self.folder = folder
+        self.options = options
+    }
+
+    /// The database file.
+    public var path: String { folder + "/countersign.db" }
+
+    var serveLockPath: String { folder + "/serve.lock" }
+    var writeLockPath: String { folder + "/write.lock" }
+
+    /// `application_id` of every database of Countersign: "CSGN".
+    static let applicationID: Int64 = 0x4353_474E
+
+    /// Whether there is a database file, also an empty one.
+    ///
+    /// - Throws: `access` or `io` where the system does not tell.
+    public func exists() throws(StorageError) -> Bool {
+        try FileFacts(path) != nil
+    }
+
+    // MARK: Opening
+
+    /// Opens the database for the one server of this folder: takes `serve.lock`, makes a database that is not there,
+    /// migrates one that is older, and raises the state version. The writer holds the lock as long as it lives.
+    ///
+    /// - Parameter queue: where the loops put their jobs.
+    /// - Throws: `served`, naming the other server's process id, when that keeps the lock longer than `lockWait`;
+    ///   `access`; `notOurs`; `schema` when the database is newer; whatever SQLite reports.
+    public func openForServing<Ticket, Reply>(
+        _ queue: WriterQueue<Ticket, Reply>,
+        settings: Writer<Ticket, Reply>.Settings = .init()
+    ) throws(StorageError) -> Writer<Ticket, Reply> {
+        try checkFolder(isMade: true)
+        let serveLock = try FileLock.open(serveLockPath)
+        guard try serveLock.acquire(waiting: options.lockWait) else {
+            throw StorageError(.served, "another server (pid \(pid(of: serveLock))) already serves \(folder)")
+        }
+        serveLock.writeOwner()
+        let writeLock = try FileLock.open(writeLockPath)
+        let connection = try openWriting(isMade: true, busy: options.batchWait)
+        try acquire(writeLock)
+        let applied = try Migrator(options).migrate(connection, path)
+        let db = WriteTransaction(connection)
+        // Nobody reads or writes yet, but perhaps a command left a long log behind.
+        _ = try? db.connection.checkpoint(.truncate)
+        try db.begin()
+        do {
+            // The time of the last commit stays: the clock is still to be compared with it.
+            try db.touch(now: options.now(), isCommitTime: false)
+            try db.commit()
+        } catch {
+            db.rollBack()
+            throw error
+        }
+        writeLock.release()
+        return Writer(
+            self,
+            db,
+            queue,
+            serveLock: serveLock,
+            writeLock: writeLock,
+            settings: settings,
+            isNew: applied.first?.isFirst ?? false
+        )
+    }
+
+    /// Opens a connection that only reads, for one thread. The database must be there.
+    ///
+    /// - Throws: `notOurs`, `access`, or what SQLite reports.
+    public func openReader() throws(StorageError) -> Reader {
+        guard try exists() else { throw missing() }
+        let connection = try Connection.open(path, .reading, busyMilliseconds: 1000, vfs: options.vfs)
+        try Migrator(options).requireOurs(connection, path)
+        return Reader(connection)
+    }
+
+    /// Opens the database for one command, beside a server or without one.
+    ///
+    /// A database that is older than this binary is migrated, unless a server runs.
+    ///
+    /// - Parameter isMade: whether a database that is not there is made.
+    /// - Throws: `access`; `notOurs`; `schema`; `served` when a migration is due and a server runs; `busy` when the
+    ///   lock is held for longer than `lockWait`; whatever SQLite reports.
+    public func openForCommandLine(isMade: Bool = true) throws(StorageError) -> CommandLineConnection {
+        if !isMade, try !exists() { throw missing() }
+        try checkFolder(isMade: isMade)
+        let writeLock = try FileLock.open(writeLockPath)
+        let connection = try openWriting(isMade: isMade, busy: options.lockWait)
+        try acquire(writeLock)
+        var isNew = false
+        if try Migrator(options).pending(connection, path).isEmpty == false {
+            let serveLock = try FileLock.open(serveLockPath)
+            guard try serveLock.tryAcquire() else {
+                throw StorageError(
+                    .served,
+                    "the database needs a migration, and a server of another version (pid \(pid(of: serveLock))) "
+                        + "serves \(folder): stop it first"
+                )
+            }
+            isNew = try Migrator(options).migrate(connection, path).first?.isFirst ?? false
+        }
+        writeLock.release()
+        return try CommandLineConnection(
+            self,
+            WriteTransaction(connection),
+            try openReader(),
+            writeLock,
+            isNew: isNew
+        )
+    }
+
+    /// A connection that writes, to a database in WAL mode; migrations are still to be looked at.
+    func openWriting(isMade: Bool, busy: Duration) throws(StorageError) -> Connection {
+        if isMade, try !exists() {
+            // Made here and not by SQLite, which would let others read it; its -wal and -shm take the same mode.
+            let number = systemOpen(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+            guard number >= 0 || errno == EEXIST else { throw .system("create \(path)") }
+            if number >= 0 { _ = Descriptor(taking: number) }
+            try Database.syncFolder(folder)
+        }
+        let connection = try Connection.open(
+            path,
+            .writing,
+            synchronous: options.synchronous,
+            busyMilliseconds: busy.milliseconds,
+            vfs: options.vfs
+        )
+        try Migrator(options).requireOurs(connection, path)
+        let mode = try connection.text("PRAGMA journal_mode=WAL")
+        guard mode == "wal" else {
+            throw StorageError(.other, "\(path) cannot use a write-ahead log here (journal mode \(mode ?? "unknown"))")
+        }
+        return connection
+    }
+
+    func acquire(_ writeLock: borrowing FileLock) throws(StorageError) {
+        guard try writeLock.acquire(waiting: options.lockWait) else {
+            throw StorageError(.busy, "another process holds \(writeLockPath) for more than \(options.lockWait)")
+        }
+    }
+
+    func pid(of lock: borrowing FileLock) -> String { lock.owner().map { "\($0)" } ?? "unknown" }
+
+    private func missing() -> StorageError {
+        StorageError(.access, code: ENOENT, "there is no database at \(path)")
+    }
+}

@@ -1,0 +1,156 @@
+internal import CSQLite
+internal import CSystem
+internal import Migrations
+
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#else
+    internal import Darwin
+#endif
+
+/// The SQLite library this process runs with.
+public enum SQLiteLibrary {
+    /// Its version, for example `3.40.1`.
+    public static var version: String { String(cString: sqlite3_libversion()) }
+
+    /// Whether it is one of 3.7.0 up to 3.51.2, which can corrupt a database when one connection checkpoints while
+    /// another commits: https://sqlite.org/wal.html#walresetbug. Countersign keeps the two apart by `write.lock`; a
+    /// stranger's connection (a `sqlite3` shell, say) would not.
+    public static var hasWALResetBug: Bool { hasWALResetBug(version: sqlite3_libversion_number()) }
+
+    /// The same for a version as SQLite numbers them: 3.40.1 is 3040001.
+    package static func hasWALResetBug(version: Int32) -> Bool { (3_007_000...3_051_002).contains(version) }
+}
+
+/// The database's files and their surroundings, as far as they can be seen without changing anything.
+public struct Examination: Sendable {
+    /// One file, or the folder itself.
+    public struct File: Sendable {
+        /// Its path.
+        public let path: String
+        /// The uid it belongs to.
+        public let owner: UInt32
+        /// Permission bits, 0600 for files and 0700 for the folder.
+        public let mode: UInt32
+        /// Bytes.
+        public let size: Int64
+        /// Whether group or others may do anything with it.
+        public var isOpenToOthers: Bool { mode & 0o077 != 0 }
+    }
+
+    /// The folder first, then what is there of the database, its log and its locks.
+    public let files: [File]
+    /// The uid of this process.
+    public let ownUser: UInt32
+    /// Bytes that may still be written to the file system.
+    public let freeBytes: Int64
+    /// The kind of file system, for example `ext`, or its number in hexadecimal where it has no name here.
+    public let fileSystem: String
+    /// Whether other machines may write to it too, or it is known to keep locks badly: SQLite does not work there.
+    public let isNetworkFileSystem: Bool
+    /// The process id of the server that runs; `nil` when none does.
+    public let servedBy: Int32?
+}
+
+extension Database {
+    /// Looks at the folder's files, their owners and modes, and the file system.
+    ///
+    /// - Throws: `access` or `io` when the folder is not there or cannot be looked at.
+    public func examine() throws(StorageError) -> Examination {
+        guard try FileFacts(folder) != nil else {
+            throw StorageError(.access, code: ENOENT, "there is no folder \(folder)")
+        }
+        var files: [Examination.File] = []
+        for path in [folder, path, path + "-wal", path + "-shm", serveLockPath, writeLockPath] {
+            guard let facts = try FileFacts(path) else { continue }
+            files.append(
+                Examination.File(path: path, owner: UInt32(facts.owner), mode: facts.mode, size: facts.size)
+            )
+        }
+        var space = statvfs()
+        guard statvfs(folder, &space) == 0 else { throw .system("statvfs \(folder)") }
+        let kind = try fileSystemKind()
+        var pid: Int32?
+        if try FileFacts(serveLockPath) != nil {
+            let lock = try FileLock.open(serveLockPath)
+            if try !lock.tryAcquire() { pid = lock.owner() ?? 0 }
+        }
+        return Examination(
+            files: files,
+            ownUser: UInt32(geteuid()),
+            freeBytes: Int64(space.f_bavail) * Int64(space.f_frsize),
+            fileSystem: kind.name,
+            isNetworkFileSystem: kind.isNetwork,
+            servedBy: pid
+        )
+    }
+
+    /// What is wrong with the database's structure: SQLite's integrity check, and references to nothing. Empty: sound.
+    ///
+    /// Reads the whole file.
+    ///
+    /// - Throws: `StorageError` when it cannot be opened or read.
+    public func integrityFindings() throws(StorageError) -> [String] {
+        guard try exists() else { throw StorageError(.access, code: ENOENT, "there is no database at \(path)") }
+        let connection = try Connection.open(path, .reading, busyMilliseconds: 5000, vfs: options.vfs)
+        try Migrator(options).requireOurs(connection, path)
+        return try Database.findings(connection)
+    }
+
+    /// The migrations that ran, and those this binary would still run, each oldest first.
+    ///
+    /// - Throws: `schema` when the database is newer or differs; `notOurs`; whatever SQLite reports.
+    public func migrationStatus() throws(StorageError) -> (applied: [String], pending: [String]) {
+        guard try exists() else { return ([], options.migrations.map(\.name)) }
+        let connection = try Connection.open(path, .reading, busyMilliseconds: 5000, vfs: options.vfs)
+        let migrator = Migrator(options)
+        try migrator.requireOurs(connection, path)
+        let pending = try migrator.pending(connection, path)
+        return (options.migrations[..<pending.startIndex].map(\.name), pending.map(\.name))
+    }
+
+    static func findings(_ connection: borrowing Connection) throws(StorageError) -> [String] {
+        var findings: [String] = []
+        do {
+            try connection.each(built: "PRAGMA integrity_check", [:]) { row in
+                let line = try row.text()
+                if line != "ok" { findings.append(line) }
+            }
+            try connection.each(built: "PRAGMA foreign_key_check", [:]) { row in
+                let table = try row.text()
+                let id = try row.integerOrNil()
+                findings.append("row \(id.map { "\($0)" } ?? "?") of \(table) refers to nothing")
+            }
+        } catch {
+            let error = (error as? StorageError) ?? StorageError(.other, "\(error)")
+            guard error.category == .corrupt else { throw error }
+            findings.append(error.message)
+        }
+        return findings
+    }
+
+    static func requireSound(_ connection: borrowing Connection, _ file: String) throws(StorageError) {
+        let findings = try findings(connection)
+        guard let first = findings.first else { return }
+        throw StorageError(.corrupt, "\(file) is damaged (\(findings.count) findings): \(first)")
+    }
+
+    private func fileSystemKind() throws(StorageError) -> (name: String, isNetwork: Bool) {
+        var number: UInt32 = 0
+        var isRemote: Int32 = 0
+        guard cs_file_system(folder, &number, &isRemote) == 0 else { throw .system("statfs \(folder)") }
+        // statfs(2). Those whose locks or shared memory SQLite cannot rely on are marked.
+        let known: [UInt32: (String, Bool)] = [
+            0xEF53: ("ext", false), 0x5846_5342: ("xfs", false), 0x9123_683E: ("btrfs", false),
+            0x0102_1994: ("tmpfs", false), 0x794C_7630: ("overlayfs", false), 0x2FC1_2FC1: ("zfs", false),
+            0xF2F5_2010: ("f2fs", false), 0x6969: ("nfs", true), 0x517B: ("smb", true), 0xFF53_4D42: ("cifs", true),
+            0xFE53_4D42: ("smb2", true), 0x5346_414F: ("afs", true), 0x00C3_6400: ("ceph", true),
+            0x0102_1997: ("9p", true), 0x6573_5546: ("fuse", true), 0x7461_636F: ("ocfs2", true),
+            0x0116_1970: ("gfs2", true), 0x0BD0_0BD0: ("lustre", true),
+        ]
+        if let kind = known[number] { return kind }
+        return (number == 0 ? "local" : "0x" + String(number, radix: 16), isRemote != 0)
+    }
+}

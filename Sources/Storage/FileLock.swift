@@ -1,0 +1,111 @@
+internal import SystemPrimitives
+
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#else
+    internal import Darwin
+#endif
+
+/// An advisory lock on a file of its own (`flock`), which ends with the process at the latest.
+///
+/// Never on the database file itself: closing any descriptor of that file would drop SQLite's own locks on it.
+struct FileLock: ~Copyable {
+    private let file: Descriptor
+    private let path: String
+
+    private init(_ file: consuming Descriptor, _ path: String) {
+        self.file = file
+        self.path = path
+    }
+
+    /// Opens the lock's file, mode 0600, made when it is not there; takes nothing yet.
+    static func open(_ path: String) throws(StorageError) -> FileLock {
+        let number = systemOpen(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard number >= 0 else { throw .system("open \(path)") }
+        return FileLock(Descriptor(taking: number), path)
+    }
+
+    /// Takes the lock at once; false when somebody else has it.
+    func tryAcquire() throws(StorageError) -> Bool {
+        while flock(file.number, LOCK_EX | LOCK_NB) != 0 {
+            switch errno {
+            case EINTR: continue
+            case EWOULDBLOCK: return false
+            default: throw .system("flock \(path)")
+            }
+        }
+        return true
+    }
+
+    /// Takes the lock, asking again and again for as long as `wait` says; false when somebody else still has it then.
+    func acquire(waiting wait: Duration) throws(StorageError) -> Bool {
+        let end = MonotonicClock.nanoseconds() &+ wait.nanoseconds
+        var pause: UInt32 = 200
+        while try !tryAcquire() {
+            let now = MonotonicClock.nanoseconds()
+            if now >= end { return false }
+            usleep(min(pause, UInt32(clamping: (end - now) / 1000 + 1)))
+            pause = min(pause * 2, 5000)
+        }
+        return true
+    }
+
+    func release() {
+        flock(file.number, LOCK_UN)
+    }
+
+    /// Writes this process's id into the file, for the message of whoever waits in vain.
+    func writeOwner() {
+        let line = Array("\(getpid())\n".utf8)
+        guard ftruncate(file.number, 0) == 0 else { return }
+        _ = pwrite(file.number, line, line.count, 0)
+    }
+
+    /// The process id in the file; `nil` when there is none.
+    func owner() -> Int32? {
+        var bytes = [UInt8](repeating: 0, count: 16)
+        let count = pread(file.number, &bytes, bytes.count, 0)
+        guard count > 0 else { return nil }
+        return Int32(String(decoding: bytes[..<count].prefix { $0 != 10 }, as: UTF8.self))
+    }
+}
+
+extension Duration {
+    /// Whole nanoseconds, 0 for a negative duration.
+    var nanoseconds: UInt64 {
+        let (seconds, attoseconds) = components
+        return UInt64(max(0, seconds)) &* 1_000_000_000 &+ UInt64(max(0, attoseconds / 1_000_000_000))
+    }
+
+    /// Whole milliseconds.
+    var milliseconds: Int32 { Int32(clamping: nanoseconds / 1_000_000) }
+}
+
+extension StorageError {
+    /// The system call that has just failed on this thread.
+    static func system(_ operation: String) -> StorageError {
+        let error = SystemError.last(operation)
+        return StorageError(Category(errno: error.code), code: error.code, error.description)
+    }
+}
+
+extension StorageError.Category {
+    init(errno code: Int32) {
+        switch code {
+        case ENOSPC, EDQUOT: self = .full
+        case EACCES, EPERM, EROFS, ENOENT, ENOTDIR, EISDIR, ELOOP: self = .access
+        case ENOMEM: self = .noMemory
+        default: self = .io
+        }
+    }
+}
+
+/// `open` of the C library under a name that no method hides.
+func systemOpen(_ path: String, _ flags: Int32, _ mode: mode_t) -> Int32 {
+    while true {
+        let number = open(path, flags, mode)
+        if number >= 0 || errno != EINTR { return number }
+    }
+}

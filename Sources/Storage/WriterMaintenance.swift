@@ -1,0 +1,145 @@
+internal import SystemPrimitives
+
+/// The write-ahead log as the writer knows it.
+struct LogState {
+    /// Frames in the log, as of the writer's last commit or checkpoint.
+    var frames = 0
+    /// How many of them are in the database file already.
+    var moved = 0
+    /// The most frames since the log was last cut back: the size of its file.
+    var longest = 0
+    /// When cutting it back may next be tried.
+    var nextTruncation: UInt64 = 0
+    /// When moving frames may next be tried, after it failed or in a quiet moment.
+    var nextTry: UInt64 = 0
+
+    /// Bytes of the log's file: a header, and a page of 4 KiB with 24 bytes before it for each frame.
+    var bytes: Int64 { longest == 0 ? 0 : 32 + Int64(longest) * (4096 + 24) }
+
+    var unmoved: Int { frames - moved }
+
+    mutating func update(frames now: Int) {
+        if now < frames { moved = 0 }  // it began anew from its start
+        frames = now
+        longest = max(longest, now)
+    }
+}
+
+/// What the writer does between batches.
+extension Writer {
+    private static var retry: UInt64 { 1_000_000_000 }
+
+    /// When to wake up although nobody asks; `nil`: there is nothing to wait for.
+    func nextMoment() -> UInt64? {
+        let now = MonotonicClock.nanoseconds()
+        var moment: UInt64?
+        func consider(_ other: UInt64) { moment = min(moment ?? other, other) }
+        if settings.idle != nil, !hasFailed { consider(nextIdleWork) }
+        if log.unmoved > 0, !isBroken { consider(max(log.nextTry, now &+ settings.quiet.nanoseconds)) }
+        if isBroken, !hasFailed { consider(max(nextProbe, now)) }
+        return moment
+    }
+
+    /// Nothing waits: proves that writing works where somebody asks or it did not, tidies up, moves the log.
+    mutating func beIdle() {
+        if hasFailed {
+            _ = queue.takeProbe()
+            return
+        }
+        let now = MonotonicClock.nanoseconds()
+        if queue.takeProbe() || isBroken, now >= nextProbe {
+            nextProbe = now &+ Self.retry
+            do {
+                if try maintain({ db in try db.probe() }) != nil { report(0, nil) }
+            } catch {
+                report(0, error)
+            }
+        }
+        if settings.idle != nil, now >= nextIdleWork { doIdleWork() }
+        guard log.unmoved > 0, !isBroken, now >= log.nextTry else { return }
+        log.nextTry = now &+ Self.retry
+        guard (try? writeLock.tryAcquire()) == true else { return }
+        checkpoint(.passive)
+        writeLock.release()
+    }
+
+    /// Whether even a busy server has to find a moment for it.
+    var isIdleWorkOverdue: Bool {
+        settings.idle != nil && MonotonicClock.nanoseconds() > nextIdleWork &+ 10 &* settings.idleInterval.nanoseconds
+    }
+
+    /// One portion of idle work in a transaction of its own.
+    mutating func doIdleWork() {
+        guard let idle = settings.idle, !hasFailed else { return }
+        let hasMore = (try? maintain { db in try idle(db) }) ?? false
+        let pause = hasMore ? 0 : settings.idleInterval.nanoseconds
+        nextIdleWork = MonotonicClock.nanoseconds() &+ pause
+    }
+
+    /// A transaction of the writer's own, when write.lock is free at this moment; `nil` when it is not.
+    private mutating func maintain<R>(_ body: (borrowing WriteTransaction) throws -> R) throws(StorageError) -> R? {
+        guard try writeLock.tryAcquire() else { return nil }
+        defer { writeLock.release() }
+        try replaceIfBroken()
+        try db.begin()
+        let result: R
+        let hasChanges: Bool
+        do {
+            let before = db.connection.totalChanges
+            result = try body(db)
+            guard db.connection.isInTransaction else { throw WriteTransaction.lost }
+            hasChanges = db.connection.totalChanges != before
+            if hasChanges { try db.touch(now: database.options.now()) }
+        } catch {
+            db.rollBack()
+            throw (error as? StorageError) ?? StorageError(.other, "\(error)")
+        }
+        var none: [Answer] = []
+        switch commitTransaction(hasChanges, &none) {
+        case .committed:
+            log.update(frames: db.connection.walFrames)
+            return result
+        case .lost(let error), .unknown(let error): throw error
+        }
+    }
+
+    /// After a batch, under write.lock: a log that grew is moved into the file, a very long one is cut back.
+    mutating func checkpointIfDue() {
+        guard !isBroken else { return }
+        log.update(frames: db.connection.walFrames)
+        let now = MonotonicClock.nanoseconds()
+        if log.bytes > settings.truncateBytes, now >= log.nextTruncation {
+            log.nextTruncation = now &+ Self.retry
+            checkpoint(.truncate)
+        } else if log.unmoved >= settings.checkpointFrames, now >= log.nextTry {
+            checkpoint(.passive)
+        }
+    }
+
+    /// Under write.lock. A checkpoint that fails loses nothing: the log keeps what it could not move.
+    private mutating func checkpoint(_ kind: Connection.Checkpoint) {
+        // Cutting back waits for readers to leave the log; a backup may stay for long, so the wait is short.
+        db.connection.setBusyTimeout(milliseconds: 50)
+        defer { db.connection.setBusyTimeout(milliseconds: database.options.batchWait.milliseconds) }
+        do {
+            let (frames, moved) = try db.connection.checkpoint(kind)
+            log.frames = frames
+            log.moved = moved
+            if kind == .truncate { log.longest = frames }
+            queue.report { $0.checkpoints += 1 }
+        } catch {
+            log.nextTry = MonotonicClock.nanoseconds() &+ Self.retry
+        }
+        let bytes = log.bytes
+        queue.report { $0.walBytes = bytes }
+    }
+
+    /// The end: everything is moved into the database file, so that it is complete by itself.
+    mutating func close() {
+        if !isBroken, (try? writeLock.acquire(waiting: database.options.batchWait)) == true {
+            checkpoint(.truncate)
+            writeLock.release()
+        }
+        queue.report { $0.hasStopped = true }
+    }
+}

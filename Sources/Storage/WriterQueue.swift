@@ -1,0 +1,230 @@
+internal import Dispatch
+internal import SystemPrimitives
+
+/// What waits for the writer: loops put jobs in, the writer takes everything that waits.
+///
+/// Bounded: a full queue refuses, and one origin may fill a quarter of it, so that no one shuts out the others.
+/// `Ticket` says where the answer belongs, `Reply` is what a job returns.
+public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
+    /// One write, run in the writer's transaction.
+    ///
+    /// It may run twice: when SQLite rolls a whole batch back, its jobs are run again. What it throws undoes its own
+    /// changes and nothing else, and becomes its answer.
+    public typealias Job = @Sendable (borrowing WriteTransaction) throws -> Reply
+
+    /// A job on its way in.
+    public struct Submission: Sendable {
+        /// Where its answer belongs.
+        public let ticket: Ticket
+        /// Who asks, for the quarter of the queue that one may fill: a digest of the credential, say.
+        public let origin: UInt64
+        /// What to do.
+        public let job: Job
+
+        /// A job on its way in.
+        public init(ticket: Ticket, origin: UInt64, job: @escaping Job) {
+            self.ticket = ticket
+            self.origin = origin
+            self.job = job
+        }
+    }
+
+    /// What became of a job; there is exactly one for each that was accepted.
+    public struct Answer: Sendable {
+        /// Where it belongs.
+        public let ticket: Ticket
+        /// What the job returned, once that is committed; or what it threw; or the `StorageError` that kept it from
+        /// being committed.
+        public let result: Result<Reply, any Error>
+    }
+
+    enum Wake { case jobs, idle, stopped }
+
+    private struct State {
+        var waiting: [Submission?]  // a ring
+        var head = 0
+        var count = 0
+        var ofOrigin: [UInt64: Int] = [:]
+        var isStopped = false
+        var isAsleep = false
+        var isProbeWanted = false
+        var status = WriterStatus()
+    }
+
+    private let state: Guarded<State>
+    private let bell = DispatchSemaphore(value: 0)
+    private let capacity: Int
+    private let quarter: Int
+
+    /// An empty queue for at most `capacity` jobs, at least 4.
+    public init(capacity: Int = 4096) {
+        precondition(capacity >= 4, "a queue holds at least 4 jobs, one for each quarter")
+        self.capacity = capacity
+        quarter = capacity / 4
+        state = Guarded(State(waiting: Array(repeating: nil, count: capacity)))
+    }
+
+    /// Takes over the jobs there is room for; those that are refused stay in `submissions`, in their order.
+    ///
+    /// One lock and at most one wake-up for all of them.
+    ///
+    /// - Returns: whether all were accepted. A refused one did not run and never will: answer 503.
+    @discardableResult
+    public func submit(_ submissions: inout [Submission]) -> Bool {
+        if submissions.isEmpty { return true }
+        let arriving = submissions
+        var (refused, isAsleep) = state.withLock { state -> ([Submission], Bool) in
+            var refused: [Submission] = []
+            var accepted = 0
+            for submission in arriving {
+                let ofOrigin = state.ofOrigin[submission.origin, default: 0]
+                guard !state.isStopped, state.count < capacity, ofOrigin < quarter else {
+                    refused.append(submission)
+                    continue
+                }
+                state.waiting[(state.head + state.count) % capacity] = submission
+                state.count += 1
+                state.ofOrigin[submission.origin] = ofOrigin + 1
+                accepted += 1
+            }
+            state.status.refused += refused.count
+            let wakes = state.isAsleep && accepted > 0
+            if wakes { state.isAsleep = false }
+            return (refused, wakes)
+        }
+        if isAsleep { bell.signal() }
+        swap(&submissions, &refused)
+        return submissions.isEmpty
+    }
+
+    /// Accepts nothing more; the writer works off what waits and ends.
+    public func stop() {
+        wake { state in state.isStopped = true }
+    }
+
+    /// How the writer is, for `/ready` and the metrics.
+    ///
+    /// Where the newest news is older than a second, the writer is asked for a probe: a commit that changes nothing,
+    /// at most one a second. Its outcome is in the next status.
+    ///
+    /// - Parameter now: microseconds since 1970, of the same clock as the database's options.
+    public func status(now: Int64) -> WriterStatus {
+        let (status, isOld) = state.withLock { state -> (WriterStatus, Bool) in
+            var status = state.status
+            status.waiting = state.count
+            return (status, now - (status.lastTriedAt ?? 0) >= 1_000_000 && !state.isProbeWanted)
+        }
+        if isOld { wake { state in state.isProbeWanted = true } }
+        return status
+    }
+
+    private func wake(_ change: (inout State) -> Void) {
+        let isAsleep = state.withLock { state -> Bool in
+            change(&state)
+            defer { state.isAsleep = false }
+            return state.isAsleep
+        }
+        if isAsleep { bell.signal() }
+    }
+
+    // MARK: The writer's side
+
+    /// Takes up to `limit` jobs, waiting for the first until `deadline` (monotonic nanoseconds; `nil`: forever).
+    func take(into batch: inout [Submission], limit: Int, deadline: UInt64?) -> Wake {
+        while true {
+            let (taken, wake) = state.withLock { state -> ([Submission], Wake?) in
+                if state.count > 0 { return (take(limit, from: &state), .jobs) }
+                if state.isStopped { return ([], .stopped) }
+                if state.isProbeWanted { return ([], .idle) }
+                state.isAsleep = true
+                return ([], nil)
+            }
+            if let wake {
+                batch = taken
+                return wake
+            }
+            guard let deadline else {
+                bell.wait()
+                continue
+            }
+            let now = MonotonicClock.nanoseconds()
+            let left = Int(clamping: deadline > now ? deadline - now : 0)
+            if bell.wait(timeout: .now() + .nanoseconds(left)) == .timedOut {
+                let isStillAsleep = state.withLock { state -> Bool in
+                    defer { state.isAsleep = false }
+                    return state.isAsleep
+                }
+                if isStillAsleep { return .idle }
+                bell.wait()  // somebody saw us asleep just now, and rings
+            }
+        }
+    }
+
+    private func take(_ limit: Int, from state: inout State) -> [Submission] {
+        var taken: [Submission] = []
+        taken.reserveCapacity(min(limit, state.count))
+        while taken.count < limit, state.count > 0, let submission = state.waiting[state.head].take() {
+            state.head = (state.head + 1) % capacity
+            state.count -= 1
+            let left = state.ofOrigin[submission.origin, default: 1] - 1
+            state.ofOrigin[submission.origin] = left > 0 ? left : nil
+            taken.append(submission)
+        }
+        return taken
+    }
+
+    /// Whether jobs wait.
+    var isEmpty: Bool { state.withLock { $0.count == 0 } }
+
+    /// Whether a probe was asked for; taken back by asking.
+    func takeProbe() -> Bool {
+        state.withLock { state in
+            defer { state.isProbeWanted = false }
+            return state.isProbeWanted
+        }
+    }
+
+    func report(_ change: (inout WriterStatus) -> Void) {
+        state.withLock { change(&$0.status) }
+    }
+}
+
+/// How the writer is. Counts are since the start.
+public struct WriterStatus: Sendable {
+    /// When something was last durably written, in microseconds since 1970; `nil` before the first.
+    public internal(set) var lastCommitAt: Int64?
+    /// When writing was last tried, whatever came of it.
+    public internal(set) var lastTriedAt: Int64?
+    /// What the newest try failed with; `nil` when it succeeded.
+    public internal(set) var lastError: StorageError?
+    /// The size of the write-ahead log that its frames need, in bytes.
+    public internal(set) var walBytes: Int64 = 0
+    /// Jobs that wait at this moment.
+    public internal(set) var waiting = 0
+    /// Jobs answered, whatever the answer.
+    public internal(set) var jobs = 0
+    /// Jobs the queue had no room for.
+    public internal(set) var refused = 0
+    /// Transactions of the writer that were committed.
+    public internal(set) var commits = 0
+    /// Commits whose outcome is not known.
+    public internal(set) var failedCommits = 0
+    /// Batches that were lost as a whole and whose jobs were run again one by one.
+    public internal(set) var lostBatches = 0
+    /// Batches that could not begin: locks held elsewhere, a database that does not open.
+    public internal(set) var refusedBatches = 0
+    /// Batches by size: place `i` counts those of more than 2^(i-1) and up to 2^i jobs; 1, 2, 4 … 256.
+    public internal(set) var batchSizes = [Int](repeating: 0, count: 9)
+    /// Microseconds spent in batches, from taking the lock to the end of COMMIT.
+    public internal(set) var batchMicroseconds: Int64 = 0
+    /// Checkpoints made.
+    public internal(set) var checkpoints = 0
+    /// Whether the writer has ended.
+    public internal(set) var hasStopped = false
+
+    /// Whether writing worked when it was last tried.
+    public var isReady: Bool { lastError == nil && lastCommitAt != nil && !hasStopped }
+
+    /// Whether the log is larger than 256 MiB, which deserves a warning: something keeps reading an old snapshot.
+    public var isLogLarge: Bool { walBytes > 256 << 20 }
+}
