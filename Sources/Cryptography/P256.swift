@@ -51,8 +51,8 @@ extension P256 {
         /// The DER SubjectPublicKeyInfo: named curve, uncompressed point, 91 bytes.
         public let spki: [UInt8]
 
-        /// The key's name: base64url of its JWK thumbprint with SHA-256 (RFC 7638), 43 characters.
-        public let thumbprint: String
+        /// The key's name.
+        public let keyID: KeyID
 
         /// The `x` of its JWK (RFC 7518 §6.2.1.2): base64url of 32 bytes.
         public var x: String { Base64URL.string(Array(spki[Self.prefix.count..<Self.prefix.count + 32])) }
@@ -80,7 +80,7 @@ extension P256 {
             let x = Base64URL.string(Array(spki[Self.prefix.count..<Self.prefix.count + 32]))
             let y = Base64URL.string(Array(spki.suffix(32)))
             let json = #"{"crv":"P-256","kty":"EC","x":"\#(x)","y":"\#(y)"}"#
-            thumbprint = Base64URL.string(SHA256.digest(of: Array(json.utf8)))
+            keyID = KeyID(thumbprint: SHA256.digest(of: Array(json.utf8)))
         }
 
         /// Takes a key from the `x` and `y` of its JWK.
