@@ -1,0 +1,256 @@
+import CSystem
+import SystemPrimitives
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Darwin
+#endif
+
+/// What all loops of a server have in common.
+struct LoopSettings<Context: LoopContext & ~Copyable>: Sendable {
+    let options: ServerOptions
+    let router: Router<Context>
+    let mailboxes: [Mailbox<Context>]
+    let ledger: ConnectionLedger
+}
+
+/// One thread's share of the connections: reads, routes, answers, times out.
+///
+/// Lives on its thread's stack; the context is a parameter beside it, since a handler gets the context while it looks
+/// at the loop's buffer.
+struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
+    let index: Int
+    let settings: LoopSettings<Context>
+    let parser: RequestParser
+    let mailbox: Mailbox<Context>
+    var poller: SystemPoller
+    /// Of the first loop alone.
+    var listeners: [Listener]
+    var isAccepting = true
+    var resumeAcceptingAt: UInt32 = 0
+    var nextLoop = 0
+    /// For each loop, sockets of this wake-up.
+    var handedOut: [[NewConnection]]
+
+    var slots: [Slot] = []
+    var freeSlots: [UInt32] = []
+    var openSlots = 0
+    let input: UnsafeMutableRawBufferPointer
+    var output: [UInt8] = []
+    var content: [UInt8] = []
+    var head = RequestHead()
+    var writer: ResponseWriter
+    var identifiers: RequestIdentifiers
+    var submissions: [Submission<Context.Job>] = []
+    var answers: [Answer<Context>] = []
+    var arrivals: [NewConnection] = []
+
+    let startedAt = MonotonicClock.nanoseconds()
+    /// The moment of this wake-up, on the monotonic clock.
+    var now: UInt64
+    var lastScan: UInt32 = 0
+    var lastTick: UInt32 = 0
+    var isStopping = false
+    var stopDeadline: UInt32 = 0
+
+    /// Ticks of the coarse clock in a second; time-outs are late by up to a tick and a scan, never early.
+    static var ticksPerSecond: UInt32 { 8 }
+    private static var ticksPerScan: UInt32 { 2 }
+    private static var inputBytes: Int { 16 << 10 }
+    static var mailboxToken: UInt64 { .max }
+    static var firstListenerToken: UInt64 { .max - 1 }
+
+    private init(
+        index: Int,
+        settings: LoopSettings<Context>,
+        listeners: [Listener],
+        poller: consuming SystemPoller
+    ) {
+        self.index = index
+        self.settings = settings
+        self.listeners = listeners
+        self.poller = poller
+        parser = settings.options.parser
+        mailbox = settings.mailboxes[index]
+        handedOut = Array(repeating: [], count: settings.mailboxes.count)
+        input = .allocate(byteCount: EventLoop.inputBytes, alignment: 16)
+        writer = ResponseWriter(settings.options.cors)
+        var generator = SystemRandomNumberGenerator()
+        identifiers = RequestIdentifiers(using: &generator)
+        now = startedAt
+        output.reserveCapacity(EventLoop.inputBytes)
+    }
+
+    deinit {
+        input.deallocate()
+    }
+
+    /// A loop that watches its mailbox and its listeners.
+    static func open(
+        _ index: Int,
+        _ settings: LoopSettings<Context>,
+        listeners: [Listener]
+    ) throws(SystemError) -> EventLoop {
+        let poller = try SystemPoller.open()
+        guard poller.add(settings.mailboxes[index].descriptor, token: mailboxToken, for: .read) else {
+            throw .last("epoll_ctl")
+        }
+        for (offset, listener) in listeners.enumerated() {
+            let token = firstListenerToken - UInt64(offset)
+            guard poller.add(listener.number, token: token, for: .read) else { throw .last("epoll_ctl") }
+        }
+        return EventLoop(index: index, settings: settings, listeners: listeners, poller: poller)
+    }
+
+    /// Runs until the mailbox was told to stop and every connection is gone.
+    mutating func run(_ context: inout Context) {
+        writer.date.refresh()
+        while true {
+            let count = poller.wait(milliseconds: openSlots > 0 || !isAccepting ? 250 : 1000)
+            now = MonotonicClock.nanoseconds()
+            writer.date.refresh()
+            var hasMail = false
+            for index in 0..<count {
+                let (token, readiness) = poller.event(index)
+                if token == EventLoop.mailboxToken {
+                    hasMail = true
+                } else if token > UInt64.max - 64 {
+                    accept(Int(EventLoop.firstListenerToken - token), &context)
+                } else {
+                    handle(token, readiness, &context)
+                }
+            }
+            let wasStopping = isStopping
+            if hasMail {
+                // Read before the mail is taken: a socket posted before the wish to stop is among the mail.
+                isStopping = isStopping || mailbox.isStopping
+                takeMail(&context)
+            }
+            submit(&context)
+            handOut()
+            let ticks = ticks
+            if ticks &- lastScan >= EventLoop.ticksPerScan {
+                lastScan = ticks
+                scan(ticks, &context)
+                submit(&context)
+            }
+            if ticks &- lastTick >= EventLoop.ticksPerSecond {
+                lastTick = ticks
+                context.tick()
+            }
+            if isStopping {
+                if !wasStopping { beginStop() }
+                if openSlots == 0 { break }
+            }
+        }
+        context.tick()
+    }
+
+    /// The coarse clock: starts at 1, so that no deadline is 0.
+    var ticks: UInt32 {
+        let elapsed = now &- startedAt
+        return 1 &+ UInt32(truncatingIfNeeded: elapsed / (1_000_000_000 / UInt64(EventLoop.ticksPerSecond)))
+    }
+
+    /// The tick at which `seconds` are over; 0 for no limit.
+    func deadline(in seconds: Int) -> UInt32 {
+        seconds == 0 ? 0 : ticks &+ UInt32(truncatingIfNeeded: seconds) &* EventLoop.ticksPerSecond &+ 1
+    }
+
+    // MARK: Mail
+
+    private mutating func takeMail(_ context: inout Context) {
+        mailbox.take(&answers, &arrivals)
+        for arrival in arrivals { open(arrival) }
+        arrivals.removeAll(keepingCapacity: true)
+        // Taken out, since answering needs all of `self`.
+        var batch: [Answer<Context>] = []
+        swap(&batch, &answers)
+        for answer in batch { finish(answer, &context) }
+        batch.removeAll(keepingCapacity: true)
+        swap(&batch, &answers)
+    }
+
+    private mutating func handOut() {
+        for loop in handedOut.indices where !handedOut[loop].isEmpty {
+            settings.mailboxes[loop].post(&handedOut[loop])
+        }
+    }
+
+    /// Gives the jobs of this wake-up to the context; those it leaves behind are answered at once.
+    private mutating func submit(_ context: inout Context) {
+        while !submissions.isEmpty {
+            var batch: [Submission<Context.Job>] = []
+            swap(&batch, &submissions)
+            context.submit(&batch)
+            for refused in batch {
+                finish(
+                    Answer(refused.ticket, .failure(HTTPFailure.unavailable(retryAfterSeconds: 1))),
+                    &context
+                )
+            }
+            batch.removeAll(keepingCapacity: true)
+            // Answering may have brought the next pipelined request of the same connection, and with it a job.
+            if submissions.isEmpty { swap(&batch, &submissions) }
+        }
+    }
+
+    // MARK: Time
+
+    /// Ends what took too long.
+    private mutating func scan(_ ticks: UInt32, _ context: inout Context) {
+        if !isAccepting && ticks >= resumeAcceptingAt { resumeAccepting() }
+        let isOver = isStopping && ticks >= stopDeadline
+        for slot in slots.indices {
+            let phase = slots[slot].phase
+            if phase == .free { continue }
+            if isOver {
+                close(slot)
+                continue
+            }
+            let deadline = slots[slot].deadline
+            if deadline != 0 && ticks >= deadline { expire(slot, &context) }
+        }
+    }
+
+    private mutating func expire(_ slot: Int, _ context: inout Context) {
+        let isBlocked = slots[slot].unsent > 0
+        switch slots[slot].phase {
+        case .head where !isBlocked:
+            fail(slot, .requestTimeout, &context)
+            settle(slot)
+        case .body where !isBlocked:
+            let pending = slots[slot].body
+            slots[slot].body = nil
+            if let pending, pending.route != nil {
+                var exchange = pending.exchange
+                exchange.keepsAlive = false
+                respond(slot, failure: .requestTimeout, exchange, &context)
+                settle(slot)
+            } else {
+                close(slot)
+            }
+        case .free,
+            .waiting where !isBlocked:
+            break
+        default: close(slot)
+        }
+    }
+
+    // MARK: End
+
+    /// Accepts no more, tells the other loops, and lets idle connections go.
+    private mutating func beginStop() {
+        stopDeadline = ticks &+ UInt32(settings.options.shutdownGraceSeconds) &* EventLoop.ticksPerSecond
+        if index == 0 {
+            for listener in listeners { poller.remove(listener.number) }
+            listeners = []
+            // Only now: a socket handed to a loop that has already ended would be lost.
+            for (other, mailbox) in settings.mailboxes.enumerated() where other != index { mailbox.stop() }
+        }
+        for slot in slots.indices where slots[slot].phase == .idle && slots[slot].unsent == 0 { close(slot) }
+    }
+}

@@ -1,0 +1,81 @@
+/// One connection of a loop, in the loop's table: small, since most are idle.
+struct Slot {
+    enum Phase: UInt8 {
+        /// No connection.
+        case free
+        /// Between requests; nothing of the next has come.
+        case idle
+        /// Part of a head has come.
+        case head
+        /// Part of a body has come.
+        case body
+        /// A job is under way.
+        case waiting
+        /// Ends once the output is sent.
+        case closing
+        /// All is sent and said; reads on for a moment, so that the client can read the answer before a reset.
+        case draining
+    }
+
+    var descriptor: Int32 = -1
+    /// Counts the connections that had this place: an event or an answer for another one is dropped.
+    var generation: UInt32 = 0
+    /// In ticks of the loop; 0 for none.
+    var deadline: UInt32 = 0
+    /// How much of `output` is sent; while draining, how much was thrown away.
+    var written: UInt32 = 0
+    /// Requests so far.
+    var requests: UInt32 = 0
+    var phase = Phase.free
+    var interest: Interest = []
+    /// Whether the client may still be sending when the connection ends.
+    var mayBeSending = false
+    var peer = PeerAddress(high: 0, low: 0)
+    /// Bytes that came and are not used yet.
+    var rest: [UInt8] = []
+    /// Bytes the socket did not take yet.
+    var output: [UInt8] = []
+    var body: PendingBody?
+    var job: PendingJob?
+
+    var unsent: Int { output.count - Int(written) }
+}
+
+/// A request whose body is not complete.
+final class PendingBody {
+    let bytes: [UInt8]
+    let head: RequestHead
+    let exchange: Exchange
+    /// The route that will get it; `nil` where the answer is out and the body is only to be skipped.
+    let route: Int?
+    let parameters: PathParameters
+    var decoder: BodyDecoder
+    var content: [UInt8]
+
+    init(
+        bytes: [UInt8],
+        head: RequestHead,
+        exchange: Exchange,
+        route: Int?,
+        parameters: PathParameters,
+        decoder: BodyDecoder,
+        content: [UInt8]
+    ) {
+        self.bytes = bytes
+        self.head = head
+        self.exchange = exchange
+        self.route = route
+        self.parameters = parameters
+        self.decoder = decoder
+        self.content = content
+    }
+}
+
+/// A request whose answer another thread is working on.
+final class PendingJob {
+    let exchange: Exchange
+
+    init(_ exchange: Exchange) {
+        self.exchange = exchange
+    }
+}
