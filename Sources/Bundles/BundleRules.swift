@@ -55,47 +55,22 @@ extension LicenseBundle {
     }
 }
 
-extension Grant {
-    /// Whether it gives its feature at `now`: ends, that of a floating lease too, are exclusive.
-    public func isLive(at now: Timestamp) -> Bool {
-        if now < starts { return false }
-        if let ends, now >= ends { return false }
-        if let leaseEnd, now >= leaseEnd { return false }
-        return true
-    }
-
-    /// When a bundle made at `issuedAt` stops proving it: the earliest of its end, the offline life of what gives it,
-    /// and the end of a floating lease.
-    public func proofEnd(issuedAt: Timestamp) -> Timestamp {
-        var end = issuedAt.adding(offlineLife)
-        if let ends { end = min(end, ends) }
-        if let leaseEnd { end = min(end, leaseEnd) }
-        return end
-    }
-}
-
 extension LicenseBundle.Claims {
-    /// What a bundle made at `now` says about `facts`.
+    /// What a bundle made at `now` says about `facts`: the rules are those of `Grant.listed` and `BundleTimes`.
     public init(_ facts: LicenseBundle.Facts, at now: Timestamp) {
-        let grants = LicenseBundle.capped(
-            facts.grants.lazy.filter { $0.isLive(at: now) }.map { LicenseBundle.Grant($0, issuedAt: now) }
-                .sorted(by: LicenseBundle.isListedBefore)
-        )
+        let grants = Licensing.Grant.listed(facts.grants, at: now)
+        let times = BundleTimes(grants: grants, under: facts.settings, issuedAt: now)
         self.init(
             issuer: facts.issuer,
             audience: facts.product.text,
             subject: facts.subject,
-            issuedAt: now,
-            expiresAt: grants.map(\.until).max() ?? now.adding(facts.settings.offlineLife),
+            issuedAt: times.issuedAt,
+            expiresAt: times.expiresAt,
             sequence: facts.sequence,
             mode: facts.mode,
-            refreshAfter: LicenseBundle.refreshTime(
-                after: facts.settings.refreshAfter,
-                firstProofEnd: grants.map(\.until).min(),
-                issuedAt: now
-            ),
+            refreshAfter: times.refreshAfter,
             nonce: facts.nonce,
-            grants: grants,
+            grants: grants.map { LicenseBundle.Grant($0, issuedAt: now) },
             licenses: facts.licenses,
             trial: facts.trial,
             meters: facts.meters,
@@ -106,64 +81,15 @@ extension LicenseBundle.Claims {
 
 extension LicenseBundle.Grant {
     /// What a bundle made at `issuedAt` says of `grant`.
-    init(_ grant: Grant, issuedAt: Timestamp) {
+    init(_ grant: Licensing.Grant, issuedAt: Timestamp) {
         self.init(
             feature: grant.feature,
             source: grant.source,
             starts: grant.starts,
             ends: grant.ends,
-            until: grant.proofEnd(issuedAt: issuedAt),
+            until: grant.until(issuedAt: issuedAt),
             reference: grant.reference.text,
             environment: grant.environment.flatMap { $0.isEmpty ? nil : $0 }
         )
-    }
-}
-
-extension LicenseBundle {
-    /// The order of grants: by feature, then source, then the latest end (no end first), then reference.
-    static func isListedBefore(_ one: Grant, _ other: Grant) -> Bool {
-        if one.feature != other.feature { return one.feature < other.feature }
-        if one.source != other.source { return one.source < other.source }
-        if one.ends != other.ends { return endsAfter(one, other) }
-        return one.reference.utf8.lexicographicallyPrecedes(other.reference.utf8)
-    }
-
-    private static func endsAfter(_ one: Grant, _ other: Grant) -> Bool {
-        guard let otherEnd = other.ends else { return false }
-        guard let end = one.ends else { return true }
-        return end > otherEnd
-    }
-
-    /// At most ``Claims/mostGrants`` of `grants`, which are in order and stay so: those that end first are left out (of
-    /// equal ends the later listed), never the last of a feature.
-    static func capped(_ grants: [Grant]) -> [Grant] {
-        guard grants.count > Claims.mostGrants else { return grants }
-        var left: [FeatureCode: Int] = [:]
-        for grant in grants { left[grant.feature, default: 0] += 1 }
-        let byEnd = grants.indices.sorted { one, other in
-            if grants[one].ends != grants[other].ends { return endsAfter(grants[other], grants[one]) }
-            return one > other
-        }
-        var isLeftOut = [Bool](repeating: false, count: grants.count)
-        var excess = grants.count - Claims.mostGrants
-        for index in byEnd where excess > 0 {
-            guard let count = left[grants[index].feature], count > 1 else { continue }
-            left[grants[index].feature] = count - 1
-            isLeftOut[index] = true
-            excess -= 1
-        }
-        return grants.indices.filter { !isLeftOut[$0] }.map { grants[$0] }
-    }
-
-    /// When a client should ask again: after the product's setting, but never later than half of the time to the first
-    /// end of a proof.
-    static func refreshTime(
-        after setting: CalendarDuration,
-        firstProofEnd: Timestamp?,
-        issuedAt: Timestamp
-    ) -> Timestamp {
-        let refresh = issuedAt.adding(setting)
-        guard let firstProofEnd else { return refresh }
-        return min(refresh, issuedAt.adding(seconds: firstProofEnd.seconds(since: issuedAt) / 2))
     }
 }

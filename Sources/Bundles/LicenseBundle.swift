@@ -43,7 +43,7 @@ extension LicenseBundle {
         public var refreshAfter: Timestamp
         /// `nonce`: the request's.
         public var nonce: String?
-        /// `grants`: live ones, in the order of the documentation, at most ``mostGrants``.
+        /// `grants`: live ones, in the order of `Grant.listed`, at most `Grant.mostInBundle`.
         public var grants: [Grant]
         /// `licenses`: one for each that the install holds a seat of.
         public var licenses: [License]
@@ -53,9 +53,6 @@ extension LicenseBundle {
         public var meters: [Meter]
         /// `settings`.
         public var settings: Settings
-
-        /// The most grants in one bundle.
-        public static let mostGrants = 512
 
         /// Claims of exactly these members; ``init(_:)`` is what follows the rules.
         public init(
