@@ -34,13 +34,10 @@ struct SignedDocument: Sendable {
     }
 
     private static func object(_ bytes: [UInt8]) throws(StoreRefusal) -> JSONDocument {
-        do throws(JSONSyntaxError) {
-            let document = try JSONDocument(parsing: bytes, maximumDepth: 64)
-            guard document.root.kind == .object else { throw StoreRefusal.malformedJWS }
-            return document
-        } catch {
+        guard let document = try? JSONDocument(parsing: bytes, maximumDepth: 64), document.root.kind == .object else {
             throw .malformedJWS
         }
+        return document
     }
 
     /// The certificates that the header names, when the header is one that is understood.
