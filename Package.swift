@@ -23,7 +23,10 @@ let package = Package(
             name: "Migrations",
             path: "migrations",
             resources: [
-                .embedInCode("0001_create_state.sql")
+                .embedInCode("0001_create_state.sql"),
+                .embedInCode("0002_create_catalog.sql"),
+                .embedInCode("0003_create_licenses.sql"),
+                .embedInCode("0004_create_credentials.sql"),
             ]
         ),
         .target(name: "Storage", dependencies: ["CSQLite", "CSystem", "SystemPrimitives", "Licensing", "Migrations"]),

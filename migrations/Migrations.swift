@@ -18,6 +18,9 @@ public struct Migration: Hashable, Sendable {
 
     /// Every migration this binary knows, oldest first. Append-only.
     public static let all: [Migration] = [
-        Migration(name: "0001_create_state", sql: PackageResources._001_create_state_sql)
+        Migration(name: "0001_create_state", sql: PackageResources._001_create_state_sql),
+        Migration(name: "0002_create_catalog", sql: PackageResources._002_create_catalog_sql),
+        Migration(name: "0003_create_licenses", sql: PackageResources._003_create_licenses_sql),
+        Migration(name: "0004_create_credentials", sql: PackageResources._004_create_credentials_sql),
     ]
 }
