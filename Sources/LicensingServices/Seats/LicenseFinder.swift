@@ -1,0 +1,58 @@
+public import Licensing
+public import Storage
+
+/// A license that a key led to.
+public struct FoundLicense: Hashable, Sendable {
+    /// The license, with its plan.
+    public let license: License
+    /// The key was replaced by a newer one.
+    public let keyIsReplaced: Bool
+}
+
+/// Finds licenses by their keys, within one product and mode.
+public enum LicenseFinder {
+    /// The license a key leads to; `nil` where there is none, or it is another product's or mode's: one answer for all.
+    ///
+    /// - Throws: `StorageError`.
+    public static func find<DB: Queries & ~Copyable>(
+        _ key: KeyClaim,
+        of caller: Caller,
+        in db: borrowing DB
+    ) throws -> FoundLicense? {
+        guard let match = try LicenseKeyStore.find(key.digest, in: db),
+            let license = try LicenseStore.find(match.license, of: caller.product.id, mode: caller.mode, in: db)
+        else { return nil }
+        return FoundLicense(license: license, keyIsReplaced: match.isReplaced)
+    }
+
+    /// The activation of a license that an install holds unreleased; its lease may be over.
+    ///
+    /// - Throws: `StorageError`.
+    public static func seat<DB: Queries & ~Copyable>(
+        of license: License.ID,
+        heldBy install: Install?,
+        in db: borrowing DB
+    ) throws -> Activation? {
+        guard let install else { return nil }
+        return try ActivationStore.unreleased(heldBy: install.id, in: db).first { $0.license == license }
+    }
+
+    /// How many seats of a license are held at `now`.
+    ///
+    /// - Throws: `StorageError`.
+    public static func seatUse<DB: Queries & ~Copyable>(
+        of license: License,
+        at now: Timestamp,
+        in db: borrowing DB
+    ) throws -> SeatUse {
+        SeatUse(
+            used: try ActivationStore.heldCount(
+                of: license.id,
+                leaseSeconds: license.plan.leaseSeconds,
+                at: now,
+                in: db
+            ),
+            limit: license.seatLimit
+        )
+    }
+}

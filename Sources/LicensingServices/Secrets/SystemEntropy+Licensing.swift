@@ -1,0 +1,4 @@
+public import Cryptography
+public import Licensing
+
+extension SystemEntropy: Entropy {}

@@ -1,0 +1,242 @@
+package import Licensing
+package import Storage
+
+/// The rows of `activations`, `seat_takeovers` and `cloned_fingerprints`.
+package enum ActivationStore {
+    package static func insert(_ activation: Activation, in db: borrowing WriteTransaction) throws {
+        try db.run(
+            """
+            INSERT INTO activations (
+                id, license_id, install_id, fingerprint, device_name, platform, activated_at, last_seen_at,
+                lease_renewed_at, lease_expires_at
+            ) VALUES (
+                :id, :license_id, :install_id, :fingerprint, :device_name, :platform, :activated_at, :last_seen_at,
+                :lease_renewed_at, :lease_expires_at
+            )
+            """,
+            [
+                "id": .id(activation.id), "license_id": .id(activation.license), "install_id": .id(activation.install),
+                "fingerprint": .digestOrNull(activation.fingerprint),
+                "device_name": .textOrNull(activation.device.name),
+                "platform": .textOrNull(activation.device.platform),
+                "activated_at": .instant(activation.activatedAt), "last_seen_at": .instant(activation.lastSeenAt),
+                "lease_renewed_at": .instantOrNull(activation.leaseRenewedAt),
+                "lease_expires_at": .instantOrNull(activation.leaseExpiresAt),
+            ]
+        )
+    }
+
+    /// Writes who holds the seat, what it told of its device, when it was seen and its lease.
+    package static func update(_ activation: Activation, in db: borrowing WriteTransaction) throws {
+        try db.run(
+            """
+            UPDATE activations SET install_id = :install_id, fingerprint = :fingerprint, device_name = :device_name,
+                platform = :platform, last_seen_at = max(last_seen_at, :last_seen_at),
+                lease_renewed_at = :lease_renewed_at, lease_expires_at = :lease_expires_at
+            WHERE id = :id
+            """,
+            [
+                "id": .id(activation.id), "install_id": .id(activation.install),
+                "fingerprint": .digestOrNull(activation.fingerprint),
+                "device_name": .textOrNull(activation.device.name),
+                "platform": .textOrNull(activation.device.platform), "last_seen_at": .instant(activation.lastSeenAt),
+                "lease_renewed_at": .instantOrNull(activation.leaseRenewedAt),
+                "lease_expires_at": .instantOrNull(activation.leaseExpiresAt),
+            ]
+        )
+    }
+
+    /// Releases a seat; whether it was held until now.
+    @discardableResult
+    package static func release(
+        _ id: Activation.ID,
+        at instant: Timestamp,
+        because reason: ReleaseReason,
+        in db: borrowing WriteTransaction
+    ) throws -> Bool {
+        try db.run(
+            """
+            UPDATE activations SET released_at = :released_at, release_reason = :release_reason
+            WHERE id = :id AND released_at IS NULL
+            """,
+            ["id": .id(id), "released_at": .instant(instant), "release_reason": .word(reason)]
+        ) > 0
+    }
+
+    /// Every unreleased seat of a license, oldest first, with its take-overs; a lease that ran out is still among them.
+    package static func unreleased<DB: Queries & ~Copyable>(
+        of license: License.ID,
+        in db: borrowing DB
+    ) throws -> [Activation] {
+        var seats = try db.all(
+            """
+            SELECT id, license_id, install_id, fingerprint, device_name, platform, activated_at, last_seen_at,
+                lease_renewed_at, lease_expires_at, released_at, release_reason
+            FROM activations WHERE license_id = :license_id AND released_at IS NULL ORDER BY activated_at, id
+            """,
+            ["license_id": .id(license)],
+            read
+        )
+        guard !seats.isEmpty else { return [] }
+        var takeovers: [Activation.ID: [Timestamp]] = [:]
+        try db.each(
+            """
+            SELECT activation_id, taken_over_at FROM seat_takeovers WHERE activation_id IN (
+                SELECT id FROM activations WHERE license_id = :license_id AND released_at IS NULL
+            ) ORDER BY taken_over_at
+            """,
+            ["license_id": .id(license)],
+            { row in takeovers[try row.id(), default: []].append(try row.instant()) }
+        )
+        for index in seats.indices { seats[index].takeovers = takeovers[seats[index].id] ?? [] }
+        return seats
+    }
+
+    /// The unreleased seats an install holds, of any license of its product.
+    package static func unreleased<DB: Queries & ~Copyable>(
+        heldBy install: Install.ID,
+        in db: borrowing DB
+    ) throws -> [Activation] {
+        try db.all(
+            """
+            SELECT id, license_id, install_id, fingerprint, device_name, platform, activated_at, last_seen_at,
+                lease_renewed_at, lease_expires_at, released_at, release_reason
+            FROM activations WHERE install_id = :install_id AND released_at IS NULL ORDER BY id
+            """,
+            ["install_id": .id(install)],
+            read
+        )
+    }
+
+    /// How many seats of a license are held at `now`; says in SQL what `Activation.isHeld` says.
+    package static func heldCount<DB: Queries & ~Copyable>(
+        of license: License.ID,
+        leaseSeconds: Int64?,
+        at now: Timestamp,
+        in db: borrowing DB
+    ) throws -> Int {
+        guard let leaseSeconds else {
+            return try db.first(
+                "SELECT count(*) FROM activations WHERE license_id = :license_id AND released_at IS NULL",
+                ["license_id": .id(license)],
+                { row in try row.int() }
+            ) ?? 0
+        }
+        return try db.first(
+            """
+            SELECT count(*) FROM activations
+            WHERE license_id = :license_id AND released_at IS NULL
+                AND min(
+                    coalesce(lease_expires_at, 9223372036854775807),
+                    coalesce(lease_renewed_at, max(activated_at, last_seen_at)) + :lease_seconds
+                ) > :now
+            """,
+            ["license_id": .id(license), "lease_seconds": .integer(leaseSeconds), "now": .instant(now)],
+            { row in try row.int() }
+        ) ?? 0
+    }
+
+    /// How many seats of a license began after `instant` (exclusive) and are held, or were released by the customer:
+    /// what counts toward the cap on new seats. Ends of leases and what administrators released do not count.
+    package static func newSeats<DB: Queries & ~Copyable>(
+        of license: License.ID,
+        after instant: Timestamp,
+        in db: borrowing DB
+    ) throws -> Int {
+        try db.first(
+            """
+            SELECT count(*) FROM activations
+            WHERE license_id = :license_id AND activated_at > :instant
+                AND (released_at IS NULL OR release_reason IN ('deactivated', 'replaced', 'idle'))
+            """,
+            ["license_id": .id(license), "instant": .instant(instant)],
+            { row in try row.int() }
+        ) ?? 0
+    }
+
+    /// Notes that a reinstall took the seat over.
+    package static func insertTakeover(
+        of activation: Activation,
+        from old: Install.ID,
+        by fingerprint: Digest256,
+        at instant: Timestamp,
+        in db: borrowing WriteTransaction
+    ) throws {
+        try db.run(
+            """
+            INSERT INTO seat_takeovers (
+                activation_id, license_id, from_install_id, to_install_id, fingerprint, taken_over_at
+            ) VALUES (
+                :activation_id, :license_id, :from_install_id, :to_install_id, :fingerprint, :taken_over_at
+            ) ON CONFLICT DO NOTHING
+            """,
+            [
+                "activation_id": .id(activation.id), "license_id": .id(activation.license),
+                "from_install_id": .id(old), "to_install_id": .id(activation.install),
+                "fingerprint": .digest(fingerprint), "taken_over_at": .instant(instant),
+            ]
+        )
+    }
+
+    /// The fingerprint by which a reinstall last took a seat of this license over from the install.
+    package static func fingerprintOfReplacement<DB: Queries & ~Copyable>(
+        of install: Install.ID,
+        on license: License.ID,
+        in db: borrowing DB
+    ) throws -> Digest256? {
+        try db.first(
+            """
+            SELECT fingerprint FROM seat_takeovers
+            WHERE license_id = :license_id AND from_install_id = :install_id ORDER BY taken_over_at DESC LIMIT 1
+            """,
+            ["license_id": .id(license), "install_id": .id(install)],
+            { row in try row.digest() }
+        )
+    }
+
+    /// Notes that two machines share this fingerprint: it takes no seat over on this license any more.
+    package static func insertClone(
+        _ fingerprint: Digest256,
+        of license: License.ID,
+        at instant: Timestamp,
+        in db: borrowing WriteTransaction
+    ) throws {
+        try db.run(
+            """
+            INSERT INTO cloned_fingerprints (license_id, fingerprint, noticed_at)
+            VALUES (:license_id, :fingerprint, :noticed_at) ON CONFLICT DO NOTHING
+            """,
+            ["license_id": .id(license), "fingerprint": .digest(fingerprint), "noticed_at": .instant(instant)]
+        )
+    }
+
+    /// Fingerprints that more than one machine of this license has.
+    package static func clones<DB: Queries & ~Copyable>(
+        of license: License.ID,
+        in db: borrowing DB
+    ) throws -> Set<Digest256> {
+        Set(
+            try db.all(
+                "SELECT fingerprint FROM cloned_fingerprints WHERE license_id = :license_id",
+                ["license_id": .id(license)],
+                { row in try row.digest() }
+            )
+        )
+    }
+
+    private static func read(_ row: inout Row) throws -> Activation {
+        Activation(
+            id: try row.id(),
+            license: try row.id(),
+            install: try row.id(),
+            fingerprint: try row.digestOrNil(),
+            device: DeviceInfo(name: try row.textOrNil(), platform: try row.textOrNil()),
+            activatedAt: try row.instant(),
+            lastSeenAt: try row.instant(),
+            leaseRenewedAt: try row.instantOrNil(),
+            leaseExpiresAt: try row.instantOrNil(),
+            releasedAt: try row.instantOrNil(),
+            releaseReason: try row.wordOrNil()
+        )
+    }
+}

@@ -1,0 +1,71 @@
+internal import Cryptography
+package import Licensing
+package import Storage
+
+/// The rows of `data_keys`.
+package enum DataKeyStore {
+    /// Why the data keys of a database could not be had.
+    package enum Fault: Error, Hashable, Sendable {
+        /// The database has none: it is new, or not one of ours.
+        case missing
+        /// They do not open with this master key.
+        case anotherMasterKey
+    }
+
+    /// Whether the database has its keys.
+    package static func exist<DB: Queries & ~Copyable>(in db: borrowing DB) throws -> Bool {
+        try db.first("SELECT count(*) FROM data_keys", { try $0.integer() }) == 2
+    }
+
+    /// Writes both keys, wrapped, in place of any before.
+    package static func write(
+        _ keys: DataKeys,
+        under master: MasterKey,
+        at now: Timestamp,
+        in db: borrowing WriteTransaction
+    ) throws {
+        for (purpose, key) in [("lookup", keys.lookup), ("seal", keys.seal)] {
+            try db.run(
+                """
+                INSERT INTO data_keys (purpose, wrapped, wrapped_at) VALUES (:purpose, :wrapped, :wrapped_at)
+                ON CONFLICT (purpose) DO UPDATE SET wrapped = excluded.wrapped, wrapped_at = excluded.wrapped_at
+                """,
+                [
+                    "purpose": .text(purpose), "wrapped": .blob(try master.wrap(key, purpose: purpose)),
+                    "wrapped_at": .instant(now),
+                ]
+            )
+        }
+    }
+
+    /// Reads and unwraps both keys.
+    ///
+    /// - Throws: `Fault`, or `StorageError`.
+    package static func read<DB: Queries & ~Copyable>(
+        under master: MasterKey,
+        in db: borrowing DB
+    ) throws -> DataKeys {
+        DataKeys(
+            lookup: try read("lookup", under: master, in: db),
+            seal: try read("seal", under: master, in: db)
+        )
+    }
+
+    private static func read<DB: Queries & ~Copyable>(
+        _ purpose: String,
+        under master: MasterKey,
+        in db: borrowing DB
+    ) throws -> SecretBytes {
+        let wrapped = try db.first(
+            "SELECT wrapped FROM data_keys WHERE purpose = :purpose",
+            ["purpose": .text(purpose)],
+            { row in try row.blob() }
+        )
+        guard let wrapped else { throw Fault.missing }
+        do {
+            return try master.unwrap(wrapped, purpose: purpose)
+        } catch CryptographyError.authenticationFailed {
+            throw Fault.anotherMasterKey
+        }
+    }
+}

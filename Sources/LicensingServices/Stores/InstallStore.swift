@@ -1,0 +1,111 @@
+package import Licensing
+package import Storage
+
+/// The rows of `installs`.
+package enum InstallStore {
+    package static func insert(_ install: Install, in db: borrowing WriteTransaction) throws {
+        try db.run(
+            """
+            INSERT INTO installs (
+                id, product_id, mode, digest, fingerprint, device_name, platform, app_version, os_version, model, arch,
+                first_seen_at, last_seen_at
+            ) VALUES (
+                :id, :product_id, :mode, :digest, :fingerprint, :device_name, :platform, :app_version, :os_version,
+                :model, :arch, :first_seen_at, :last_seen_at
+            )
+            """,
+            [
+                "id": .id(install.id), "product_id": .id(install.product), "mode": .word(install.mode),
+                "digest": .digest(install.digest), "fingerprint": .digestOrNull(install.fingerprint),
+                "device_name": .textOrNull(install.device.name), "platform": .textOrNull(install.device.platform),
+                "app_version": .textOrNull(install.device.appVersion),
+                "os_version": .textOrNull(install.device.osVersion), "model": .textOrNull(install.device.model),
+                "arch": .textOrNull(install.device.arch), "first_seen_at": .instant(install.firstContactAt),
+                "last_seen_at": .instant(install.lastSeenAt),
+            ]
+        )
+    }
+
+    /// Writes what an install told of itself and when it was seen, never an earlier time than is there.
+    package static func refresh(_ install: Install, in db: borrowing WriteTransaction) throws {
+        try db.run(
+            """
+            UPDATE installs SET fingerprint = :fingerprint, device_name = :device_name, platform = :platform,
+                app_version = :app_version, os_version = :os_version, model = :model, arch = :arch,
+                last_seen_at = max(last_seen_at, :last_seen_at)
+            WHERE id = :id
+            """,
+            [
+                "id": .id(install.id), "fingerprint": .digestOrNull(install.fingerprint),
+                "device_name": .textOrNull(install.device.name), "platform": .textOrNull(install.device.platform),
+                "app_version": .textOrNull(install.device.appVersion),
+                "os_version": .textOrNull(install.device.osVersion), "model": .textOrNull(install.device.model),
+                "arch": .textOrNull(install.device.arch), "last_seen_at": .instant(install.lastSeenAt),
+            ]
+        )
+    }
+
+    /// Notes that an install was seen at `instant`, and so were the seats it holds.
+    package static func touch(_ id: Install.ID, at instant: Timestamp, in db: borrowing WriteTransaction) throws {
+        try db.run(
+            "UPDATE installs SET last_seen_at = :instant WHERE id = :id AND last_seen_at < :instant",
+            ["id": .id(id), "instant": .instant(instant)]
+        )
+        try db.run(
+            """
+            UPDATE activations SET last_seen_at = :instant
+            WHERE install_id = :id AND released_at IS NULL AND last_seen_at < :instant
+            """,
+            ["id": .id(id), "instant": .instant(instant)]
+        )
+    }
+
+    package static func find<DB: Queries & ~Copyable>(
+        _ digest: Digest256,
+        of product: Product.ID,
+        mode: Mode,
+        in db: borrowing DB
+    ) throws -> Install? {
+        try db.first(
+            """
+            SELECT id, product_id, mode, digest, fingerprint, device_name, platform, app_version, os_version, model,
+                arch, first_seen_at, last_seen_at
+            FROM installs WHERE product_id = :product_id AND mode = :mode AND digest = :digest
+            """,
+            ["product_id": .id(product), "mode": .word(mode), "digest": .digest(digest)],
+            read
+        )
+    }
+
+    package static func find<DB: Queries & ~Copyable>(_ id: Install.ID, in db: borrowing DB) throws -> Install? {
+        try db.first(
+            """
+            SELECT id, product_id, mode, digest, fingerprint, device_name, platform, app_version, os_version, model,
+                arch, first_seen_at, last_seen_at
+            FROM installs WHERE id = :id
+            """,
+            ["id": .id(id)],
+            read
+        )
+    }
+
+    private static func read(_ row: inout Row) throws -> Install {
+        Install(
+            id: try row.id(),
+            product: try row.id(),
+            mode: try row.word(),
+            digest: try row.digest(),
+            fingerprint: try row.digestOrNil(),
+            device: DeviceInfo(
+                name: try row.textOrNil(),
+                platform: try row.textOrNil(),
+                appVersion: try row.textOrNil(),
+                osVersion: try row.textOrNil(),
+                model: try row.textOrNil(),
+                arch: try row.textOrNil()
+            ),
+            firstContactAt: try row.instant(),
+            lastSeenAt: try row.instant()
+        )
+    }
+}

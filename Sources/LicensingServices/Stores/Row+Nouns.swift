@@ -1,0 +1,90 @@
+internal import Licensing
+internal import Storage
+
+// How the nouns of licensing lie in columns: identifiers and durations as text, instants as seconds, digests as blobs.
+
+extension Value {
+    static func id<Entity>(_ id: Identifier<Entity>) -> Value { .text(id.text) }
+
+    static func idOrNull<Entity>(_ id: Identifier<Entity>?) -> Value { .textOrNull(id?.text) }
+
+    static func instant(_ instant: Timestamp) -> Value { .integer(instant.secondsSinceEpoch) }
+
+    static func instantOrNull(_ instant: Timestamp?) -> Value { .integerOrNull(instant?.secondsSinceEpoch) }
+
+    static func digest(_ digest: Digest256) -> Value { .blob(digest.bytes) }
+
+    static func digestOrNull(_ digest: Digest256?) -> Value { .blobOrNull(digest?.bytes) }
+
+    static func duration(_ duration: CalendarDuration) -> Value { .text(duration.iso8601) }
+
+    static func durationOrNull(_ duration: CalendarDuration?) -> Value { .textOrNull(duration?.iso8601) }
+
+    static func word<Word: RawRepresentable<String>>(_ word: Word) -> Value { .text(word.rawValue) }
+
+    static func environmentOrNull(_ rule: EnvironmentRule?) -> Value {
+        .textOrNull(rule.map { String(decoding: $0.json, as: UTF8.self) })
+    }
+}
+
+extension Row {
+    mutating func id<Entity>(of _: Entity.Type = Entity.self) throws -> Identifier<Entity> {
+        try decoded(text(), "an identifier") { Identifier<Entity>($0) }
+    }
+
+    mutating func idOrNil<Entity>(of _: Entity.Type = Entity.self) throws -> Identifier<Entity>? {
+        try textOrNil().map { text in try decoded(text, "an identifier") { Identifier<Entity>($0) } }
+    }
+
+    mutating func instant() throws -> Timestamp { Timestamp(secondsSinceEpoch: try integer()) }
+
+    mutating func instantOrNil() throws -> Timestamp? { try integerOrNil().map { Timestamp(secondsSinceEpoch: $0) } }
+
+    mutating func digest() throws -> Digest256 {
+        guard let digest = Digest256(bytes: try blob()) else { throw corrupt("a digest of 32 bytes") }
+        return digest
+    }
+
+    mutating func digestOrNil() throws -> Digest256? {
+        guard let bytes = try blobOrNil() else { return nil }
+        guard let digest = Digest256(bytes: bytes) else { throw corrupt("a digest of 32 bytes") }
+        return digest
+    }
+
+    mutating func duration() throws -> CalendarDuration {
+        try decoded(text(), "a duration") { try? CalendarDuration($0) }
+    }
+
+    mutating func durationOrNil() throws -> CalendarDuration? {
+        try textOrNil().map { text in try decoded(text, "a duration") { try? CalendarDuration($0) } }
+    }
+
+    mutating func word<Word: RawRepresentable<String>>(_: Word.Type = Word.self) throws -> Word {
+        try decoded(text(), "\(Word.self)") { Word(rawValue: $0) }
+    }
+
+    mutating func wordOrNil<Word: RawRepresentable<String>>(_: Word.Type = Word.self) throws -> Word? {
+        try textOrNil().map { text in try decoded(text, "\(Word.self)") { Word(rawValue: $0) } }
+    }
+
+    mutating func environmentOrNil() throws -> EnvironmentRule? {
+        try textOrNil().map { text in
+            try decoded(text, "an environment rule") { try? EnvironmentRule(json: Array($0.utf8)) }
+        }
+    }
+
+    mutating func featureCodes() throws -> [FeatureCode] {
+        try (textOrNil() ?? "").split(separator: " ").map { code in
+            try decoded(code, "a feature code") { try? FeatureCode($0) }
+        }.sorted()
+    }
+
+    func decoded<Input, Output>(_ input: Input, _ kind: String, _ decode: (Input) -> Output?) throws -> Output {
+        guard let output = decode(input) else { throw corrupt(kind) }
+        return output
+    }
+
+    private func corrupt(_ kind: String) -> StorageError {
+        StorageError(.corrupt, "a column should hold \(kind) and does not")
+    }
+}
