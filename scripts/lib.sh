@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-cd "$root"
+cd "$root" || exit
 
 say() { printf '%s\n' "$*" >&2; }
 die() {
@@ -58,6 +58,8 @@ need_packages() {
         die "could not install ${missing[*]}; see above"
 }
 
+# What a build needs beside Swift.
+# shellcheck disable=SC2034
 build_packages=(libsqlite3-dev libssl-dev pkg-config)
 
 # build_release: the executable as it is shipped; prints its path.
@@ -65,4 +67,46 @@ build_release() {
     local options=(-c release --product countersign --static-swift-stdlib -Xswiftc -cross-module-optimization)
     swift build "${options[@]}" >&2 || die "the release build failed; see above"
     printf '%s/countersign\n' "$(swift build "${options[@]}" --show-bin-path)"
+}
+
+# start_server BINARY [OPTION]...: serves a new folder on a free port; sets `work` (removed at exit), `server` and
+# `port`, and COUNTERSIGN_DATA for the command line.
+start_server() {
+    local binary=$1
+    shift
+    work=$(mktemp -d)
+    server=
+    trap stop_server EXIT
+    export COUNTERSIGN_DATA=$work/data
+    "$binary" serve --listen 127.0.0.1:0 "$@" >"$work/out" 2>"$work/err" &
+    server=$!
+    for _ in $(seq 100); do
+        grep -q '^listening on ' "$work/out" && break
+        kill -0 "$server" 2>/dev/null || break
+        sleep 0.1
+    done
+    # Read by who calls.
+    # shellcheck disable=SC2034
+    port=$(sed -n 's/^listening on http:.*:\([0-9]*\)$/\1/p' "$work/out" | head -n 1)
+    if [ -z "$port" ]; then
+        cat "$work/err" >&2
+        die "the server did not start"
+    fi
+}
+
+# stop_server: ends it as an operator would; fails where it does not end with 0.
+stop_server() {
+    local status=0
+    trap - EXIT
+    if [ -n "$server" ]; then
+        kill -TERM "$server" 2>/dev/null || true
+        wait "$server" || status=$?
+        server=
+        if [ "$status" -ne 0 ]; then
+            tail -n 5 "$work/err" >&2
+            say "the server ended with $status after SIGTERM"
+        fi
+    fi
+    rm -rf "$work"
+    return "$status"
 }
