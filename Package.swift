@@ -79,7 +79,10 @@ let package = Package(
             ]
         ),
         .testTarget(name: "DiagnosticsTests", dependencies: ["Diagnostics", "StrictJSON", "SystemPrimitives"]),
-        .testTarget(name: "ConfigurationTests", dependencies: ["countersign", "Diagnostics", "StrictJSON"]),
+        .testTarget(
+            name: "ConfigurationTests",
+            dependencies: ["countersign", "Diagnostics", "HTTPServer", "StrictJSON"]
+        ),
         .testTarget(name: "HTTPServerTests", dependencies: ["HTTPServer", "CSystem", "SystemPrimitives"]),
         .testTarget(name: "CountersignWireTests", dependencies: ["CountersignWire", "StrictJSON"]),
         .testTarget(

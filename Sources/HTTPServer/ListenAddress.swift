@@ -22,6 +22,11 @@ public struct ListenAddress: Hashable, Sendable, CustomStringConvertible {
         ListenAddress(host: .address(.loopback), port: port)
     }
 
+    /// A port of 127.0.0.1 and of ::1.
+    public static func bothLoopbacks(port: UInt16) -> ListenAddress {
+        ListenAddress(host: .localhost, port: port)
+    }
+
     /// Reads `127.0.0.1:8080`, `[::1]:8080`, `*:8080` (both families), `localhost:8080` (both loopback addresses).
     ///
     /// `0.0.0.0` and `[::]` mean that family alone. `nil` for anything else: other names are not resolved.

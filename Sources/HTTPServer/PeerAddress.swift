@@ -90,7 +90,7 @@ public struct PeerAddress: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// A block of addresses, as `10.0.0.0/8` or `2001:db8::/32` say it.
-public struct NetworkPrefix: Hashable, Sendable {
+public struct NetworkPrefix: Hashable, Sendable, CustomStringConvertible {
     private let address: PeerAddress
     private let length: Int
 
@@ -117,6 +117,11 @@ public struct NetworkPrefix: Hashable, Sendable {
     /// Whether `candidate` lies in the block.
     public func contains(_ candidate: PeerAddress) -> Bool {
         candidate.isIPv4 == address.isIPv4 && NetworkPrefix.masked(candidate, length) == address
+    }
+
+    /// As `init(parsing:)` reads it; a block of one without its length.
+    public var description: String {
+        length == 128 ? "\(address)" : "\(address)/\(address.isIPv4 ? length - 96 : length)"
     }
 
     private static func masked(_ address: PeerAddress, _ length: Int) -> PeerAddress {

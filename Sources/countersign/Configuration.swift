@@ -1,4 +1,5 @@
 import Diagnostics
+import HTTPServer
 
 /// Everything an operator may set, with the values that hold where nothing is set.
 ///
@@ -79,12 +80,12 @@ struct Configuration: Equatable, Sendable {
     var data = "./data"
     /// `nil`: `master.key` in the data directory.
     var masterKeyFile: String?
-    var listen = [ListenAddress(host: .localhost, port: 8_080)]
+    var listen = [ListenAddress.bothLoopbacks(port: 8_080)]
     /// 0: one for each core.
     var loops = 0
     /// `nil`: made from the first address that is listened on. Without a slash at its end.
     var baseURL: String?
-    var trustedProxies: [AddressBlock] = []
+    var trustedProxies: [NetworkPrefix] = []
     var shutdownGraceSeconds = 10
     var lockWaitSeconds = 10
     var log = Log()

@@ -1,3 +1,5 @@
+import HTTPServer
+
 /// Blanks around the items of a list.
 enum Blanks {
     /// `text` without spaces and tabs at its ends.
@@ -91,7 +93,7 @@ struct WebAddress {
         let host = text[..<(end ?? text.endIndex)]
         let port = text[host.endIndex...]
         if host.hasPrefix("[") {
-            guard host.hasSuffix("]"), IPAddress(String(host.dropFirst().dropLast()))?.isVersion6 == true else {
+            guard host.hasSuffix("]"), PeerAddress(parsing: String(host)) != nil else {
                 return nil
             }
         } else {
@@ -104,5 +106,14 @@ struct WebAddress {
         guard port.first == ":", let number = Digits.value(port.dropFirst()), (1...65_535).contains(number)
         else { return nil }
         return number == (scheme == "http" ? 80 : 443) ? String(host) : "\(host):\(number)"
+    }
+}
+
+/// Whole numbers written in ASCII digits alone: no sign, no blanks.
+enum Digits {
+    /// The number, or `nil` where it is none or passes Int64.
+    static func value(_ text: some StringProtocol) -> Int? {
+        guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        return Int(text)
     }
 }

@@ -1,3 +1,5 @@
+import HTTPServer
+
 extension Setting {
     /// Every setting, in the order in which they are documented. Defaults are those of `Configuration()`.
     static let all: [Setting] = general + log + limits + rates + others
@@ -109,7 +111,7 @@ extension Setting {
             "limits.header_bytes",
             \.limits.headerBytes,
             .integer(1_024...1_048_576, "bytes"),
-            "The longest header section, request line included."
+            "The longest header section, without the request line."
         ),
         Setting(
             "limits.header_fields",
@@ -157,7 +159,7 @@ extension Setting {
             "limits.out_buffer_bytes",
             \.limits.outBufferBytes,
             .integer(65_536...268_435_456, "bytes"),
-            "What may wait for a client that reads slowly, before it is cut off."
+            "Answers that may wait for a client that reads slowly; beyond, its next requests wait too."
         ),
         Setting(
             "limits.keepalive_requests",

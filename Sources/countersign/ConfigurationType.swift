@@ -1,3 +1,5 @@
+import HTTPServer
+
 /// How values of one kind are read from what was written, and written again.
 struct SettingType<Value: Equatable & Sendable>: Sendable {
     /// What may be written, for the documentation: `bytes, 1024 to 16777216`.
@@ -140,20 +142,27 @@ extension SettingType where Value == ListenAddress {
     static let listenAddress = SettingType(
         words: "address:port",
         read: { (input) throws(SettingProblem) in
-            guard case .text(let text) = input else { throw SettingProblem("\(input.shown) is not text") }
-            return try ListenAddress(text)
+            guard case .text(let text) = input, let address = ListenAddress(parsing: text) else {
+                let forms = "127.0.0.1:8080, [::1]:8080, localhost:8080 or *:8080"
+                throw SettingProblem("\(input.shown) is not an address with a port, such as \(forms)")
+            }
+            return address
         },
         write: { .text($0.description) }
     )
 }
 
-extension SettingType where Value == AddressBlock {
-    /// A block of addresses.
+extension SettingType where Value == NetworkPrefix {
+    /// A block of addresses; bits beyond its prefix are refused: who writes `10.1.2.3/8` may have meant one machine or
+    /// sixteen million.
     static let addressBlock = SettingType(
         words: "address block such as 10.0.0.0/8",
         read: { (input) throws(SettingProblem) in
-            guard case .text(let text) = input else { throw SettingProblem("\(input.shown) is not text") }
-            return try AddressBlock(text)
+            guard case .text(let text) = input, let block = NetworkPrefix(parsing: text) else {
+                let form = "10.0.0.0/8 or fd00::/8 (no bits beyond the prefix)"
+                throw SettingProblem("\(input.shown) is not an address block such as \(form)")
+            }
+            return block
         },
         write: { .text($0.description) }
     )

@@ -1,5 +1,6 @@
 import Diagnostics
 import Foundation
+import HTTPServer
 import StrictJSON
 import Testing
 
@@ -131,7 +132,7 @@ import Testing
             ("{ listen: [] }", "c.json5:1: listen: is empty"),
             (
                 "{ trusted_proxies: ['10.1.2.3/8'] }",
-                "c.json5:1: trusted_proxies: '10.1.2.3/8' has bits beyond its prefix; write 10.0.0.0/8 or 10.1.2.3"
+                "c.json5:1: trusted_proxies: '10.1.2.3/8' is not an address block such as 10.0.0.0/8 or fd00::/8 (no bits beyond the prefix)"
             ),
             (
                 "{ cors: { allowed_origins: '*' } }",

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPServer
 import Testing
 
 @testable import countersign
@@ -18,42 +19,41 @@ import Testing
         ]
     )
     func contains(block: String, address: String, isInside: Bool) throws {
-        let address = try #require(IPAddress(address))
+        let address = try #require(PeerAddress(parsing: address))
 
-        #expect(try AddressBlock(block).contains(address) == isInside)
+        #expect(try SettingType.addressBlock.read(.text(block)).contains(address) == isInside)
     }
 
     @Test(
         "what is no block is refused",
         arguments: [
             "", "/", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/8/8", "10.0.0/8", "::/129", "10.0.0.1/8",
-            "fd00::1/64", "localhost", "1.2.3.4:80", "[::1]", "fe80::1%eth0", "010.0.0.1", " 10.0.0.0/8", "10.0.0.0/+8",
+            "fd00::1/64", "localhost", "1.2.3.4:80", "fe80::1%eth0", "010.0.0.1", " 10.0.0.0/8", "10.0.0.0/+8",
         ]
     )
     func noBlock(text: String) {
-        #expect(throws: SettingProblem.self) { try AddressBlock(text) }
+        #expect(throws: SettingProblem.self) { try SettingType.addressBlock.read(.text(text)) }
     }
 
     @Test("blocks are written as they are read", arguments: ["10.0.0.0/8", "127.0.0.1", "fd00::/8", "::1", "::/0"])
     func written(text: String) throws {
-        #expect(try AddressBlock(text).description == text)
+        #expect(try SettingType.addressBlock.read(.text(text)).description == text)
     }
 
     @Test(
-        "an address to listen on names its sockets; IPv6 of both may be missing",
+        "an address to listen on is written as it is read, and is reached from its own machine",
         arguments: [
-            ("127.0.0.1:8080", ["127.0.0.1 8080"]), ("[::1]:0", ["::1 0"]),
-            ("localhost:1", ["127.0.0.1 1", "::1 1 optional"]),
-            ("*:65535", ["0.0.0.0 65535", ":: 65535 optional"]), (":80", ["0.0.0.0 80", ":: 80 optional"]),
-            ("0.0.0.0:80", ["0.0.0.0 80"]), ("[::]:80", [":: 80"]),
+            ("127.0.0.1:8080", "http://127.0.0.1:8080"), ("[::1]:1", "http://[::1]:1"),
+            ("localhost:8080", "http://127.0.0.1:8080"), ("*:65535", "http://127.0.0.1:65535"),
+            ("0.0.0.0:80", "http://127.0.0.1:80"), ("[::]:80", "http://[::1]:80"),
+            ("10.0.0.7:80", "http://10.0.0.7:80"),
         ]
     )
-    func endpoints(text: String, sockets: [String]) throws {
-        let address = try ListenAddress(text)
+    func listenAddress(text: String, url: String) throws {
+        let address = try SettingType.listenAddress.read(.text(text))
 
-        let named = address.endpoints.map { "\($0.address) \($0.port)" + ($0.isOptional ? " optional" : "") }
-        #expect(named == sockets)
-        #expect(try ListenAddress(address.description) == address)
+        #expect(address.description == text)
+        #expect(address.localURL == url)
     }
 
     @Test(
@@ -64,7 +64,7 @@ import Testing
         ]
     )
     func noListenAddress(text: String) {
-        #expect(throws: SettingProblem.self) { try ListenAddress(text) }
+        #expect(throws: SettingProblem.self) { try SettingType.listenAddress.read(.text(text)) }
     }
 }
 
@@ -130,6 +130,47 @@ import Testing
         #expect(Spelling.nearest(to: "limit.body_byte", in: names) == "limits.body_bytes")
         #expect(Spelling.nearest(to: "lops", in: names) == "loops")
         #expect(Spelling.nearest(to: "data", in: names) == nil)
+    }
+}
+
+@Suite("Server options") struct ServerOptionsTests {
+    @Test("every limit of the server comes from its setting")
+    func limits() throws {
+        let environment = [
+            "HEADER_SECONDS": "1", "BODY_SECONDS": "2", "IDLE_SECONDS": "3", "CONNECTIONS": "4",
+            "CONNECTIONS_PER_ADDRESS": "5", "HEADER_BYTES": "2006", "HEADER_FIELDS": "17", "TARGET_BYTES": "508",
+            "BODY_BYTES": "2009", "OUT_BUFFER_BYTES": "70000", "KEEPALIVE_REQUESTS": "11",
+        ]
+        let prefixed = Dictionary(uniqueKeysWithValues: environment.map { ("COUNTERSIGN_LIMITS_" + $0.key, $0.value) })
+
+        let options = try ServerOptions(Configuration.load(environment: prefixed).configuration)
+
+        #expect(options.headerSeconds == 1)
+        #expect(options.bodySeconds == 2)
+        #expect(options.idleSeconds == 3)
+        #expect(options.connections == 4)
+        #expect(options.connectionsPerAddress == 5)
+        #expect(options.headerBytes == 2_006)
+        #expect(options.headerFields == 17)
+        #expect(options.targetBytes == 508)
+        #expect(options.bodyBytes == 2_009)
+        #expect(options.outputBytes == 70_000)
+        #expect(options.requestsPerConnection == 11)
+        #expect(options.cors == nil)
+    }
+
+    @Test("CORS is on where an origin is allowed")
+    func cors() throws {
+        let environment = [
+            "COUNTERSIGN_CORS_ALLOWED_ORIGINS": "https://App.example:443,http://localhost:3000",
+            "COUNTERSIGN_CORS_ALLOWED_HEADERS": "X-A", "COUNTERSIGN_CORS_MAX_AGE": "60",
+        ]
+
+        let options = try ServerOptions(Configuration.load(environment: environment).configuration)
+
+        #expect(options.cors?.allowedOrigins == ["https://app.example", "http://localhost:3000"])
+        #expect(options.cors?.allowedHeaders == ["X-A"])
+        #expect(options.cors?.maxAgeSeconds == 60)
     }
 }
 
