@@ -67,9 +67,10 @@ let package = Package(
         .testTarget(name: "CryptographyTests", dependencies: ["Cryptography", "COpenSSL"]),
         .testTarget(name: "BundlesTests", dependencies: ["Bundles", "Licensing", "StrictJSON", "Cryptography"]),
         .testTarget(name: "AppStoreTests", dependencies: ["AppStore", "Licensing", "StrictJSON", "Cryptography"]),
+        .target(name: "CFaultyVFS", dependencies: ["CSQLite"], path: "Tests/CFaultyVFS"),
         .testTarget(
             name: "StorageTests",
-            dependencies: ["Storage", "Licensing", "CSystem", "CSQLite", "SystemPrimitives"]
+            dependencies: ["Storage", "Migrations", "CSystem", "CSQLite", "SystemPrimitives", "CFaultyVFS"]
         ),
         .testTarget(
             name: "LicensingServicesTests",
@@ -109,7 +110,7 @@ let touchesPointers: Set<String> = [
     "countersign",
 ]
 
-for target in package.targets where target.type != .system && target.name != "CSystem" {
+for target in package.targets where target.type != .system && !["CSystem", "CFaultyVFS"].contains(target.name) {
     var settings: [SwiftSetting] = [
         .swiftLanguageMode(.v6),
         .treatAllWarnings(as: .error),

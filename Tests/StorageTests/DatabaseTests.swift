@@ -1,0 +1,298 @@
+import Foundation
+import Migrations
+import Storage
+import SystemPrimitives
+import Testing
+
+@Suite("Opening") struct DatabaseTests {
+    let folder: TemporaryFolder
+    let database: Database
+
+    init() throws {
+        folder = try TemporaryFolder()
+        database = Database(folder: folder.path, options: .test())
+    }
+
+    func category(_ body: () throws -> Void) -> StorageError.Category? {
+        do { try body() } catch { return (error as? StorageError)?.category }
+        return nil
+    }
+
+    func message(_ body: () throws -> Void) -> String {
+        do { try body() } catch { return "\(error)" }
+        return ""
+    }
+
+    @Test("a new database is for its owner only, the folder too when it is made")
+    func modes() throws {
+        let inner = Database(folder: folder.path + "/data", options: .test())
+
+        let writer = try inner.openForServing(Queue())
+
+        let isNew = writer.isNewDatabase
+        #expect(isNew)
+        #expect(try folder.mode(of: "data") == 0o700)
+        for name in ["countersign.db", "countersign.db-wal", "countersign.db-shm", "serve.lock", "write.lock"] {
+            #expect(try folder.mode(of: "data/" + name) == 0o600, "\(name)")
+        }
+    }
+
+    @Test("a second server is refused, naming the first one's process; after its end another may start")
+    func oneServer() throws {
+        do {
+            let first = try database.openForServing(Queue())
+            let text = message { _ = try database.openForServing(Queue()) }
+            #expect(text.contains("pid \(getpid())"))
+            #expect(!text.contains("\n"))
+            _ = first.isNewDatabase
+        }
+
+        let next = try database.openForServing(Queue())
+
+        let isNew = next.isNewDatabase
+        #expect(!isNew)
+    }
+
+    @Test("the wait for the first server's end is not in vain")
+    func waiting() throws {
+        var options = Database.Options.test()
+        options.lockWait = .seconds(10)
+        let patient = Database(folder: folder.path, options: options)
+        let queue = Queue()
+        let first = try Thread.start("writer", with: try database.openForServing(queue)) { writer in
+            writer.run(deliver: { _ in }, abort: { _ in })
+        }
+        let second = try Thread.start("second", with: patient) { patient in
+            #expect(throws: Never.self) { _ = try patient.openForServing(Queue()) }
+        }
+
+        queue.stop()
+
+        first.join()
+        second.join()
+    }
+
+    @Test("commands and a server work on one database, each under the write lock")
+    func commandBesideServer() throws {
+        let queue = Queue()
+        let writer = try database.openForServing(queue)
+        let command = try database.openForCommandLine()
+        let reader = try database.openReader()
+        let version = try reader.snapshot { db in try db.stateVersion() }
+
+        try command.write { db in _ = try insertItem("command", in: db) }
+        try writer.write { db in _ = try insertItem("server", in: db) }
+
+        let (names, after) = try reader.snapshot { db in (try itemNames(db), try db.stateVersion()) }
+        #expect(names == ["command", "server"])
+        #expect(after == version + 2)
+    }
+
+    @Test("a command waits no longer than it says for a lock that another holds")
+    func commandLocked() throws {
+        let first = try database.openForCommandLine()
+        let second = try database.openForCommandLine()
+
+        try first.write { _ in
+            #expect(category { try second.write { _ in } } == .busy)
+        }
+
+        #expect(category { try second.write { _ in } } == nil)
+    }
+
+    @Test("what a command throws undoes all of it; a dry run too, after it was really done")
+    func undone() throws {
+        struct Stop: Error {}
+        let command = try database.openForCommandLine()
+        let version = try command.snapshot { db in try db.stateVersion() }
+
+        #expect(throws: Stop.self) {
+            try command.write { db in
+                try insertItem("a", in: db)
+                throw Stop()
+            }
+        }
+        let names = try command.write(isDryRun: true) { db in
+            try insertItem("b", in: db)
+            return try itemNames(db)
+        }
+
+        #expect(names == ["b"])
+        #expect(try command.snapshot { db in try itemNames(db) } == [])
+        #expect(try command.snapshot { db in try db.stateVersion() } == version)
+    }
+
+    @Test("a command after a restore does not write into the file that was replaced")
+    func replaced() throws {
+        let command = try database.openForCommandLine()
+        let backup = folder.path + "/backup"
+        _ = try database.backUp(to: backup)
+        _ = try database.restore(from: backup) { _ in }
+
+        #expect(category { try command.write { db in _ = try insertItem("a", in: db) } } == .unavailable)
+    }
+
+    @Test("there is no reader, and no command that may not make one, without a database")
+    func missing() {
+        #expect(category { _ = try database.openReader() } == .access)
+        #expect(category { _ = try database.openForCommandLine(isMade: false) } == .access)
+        #expect(folder.names == [])
+    }
+
+    @Test("another program's file is left alone", arguments: [true, false])
+    func notOurs(isSQLite: Bool) throws {
+        let path = folder.path + "/countersign.db"
+        if isSQLite {
+            let process = Process()
+            process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+            process.arguments = [
+                "python3", "-c", "import sqlite3,sys; sqlite3.connect(sys.argv[1]).execute('CREATE TABLE t(x)')", path,
+            ]
+            try process.run()
+            process.waitUntilExit()
+            try #require(process.terminationStatus == 0)
+        } else {
+            try Data(repeating: 65, count: 5000).write(to: URL(fileURLWithPath: path))
+        }
+        let before = try Data(contentsOf: URL(fileURLWithPath: path))
+
+        #expect(category { _ = try database.openForServing(Queue()) } == .notOurs)
+        #expect(category { _ = try database.openForCommandLine() } == .notOurs)
+        #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == before)
+    }
+
+    @Test(
+        "the library's version is known, and whether it has the bug of the log's restart",
+        arguments: [
+            (3_006_023, false), (3_007_000, true), (3_040_001, true), (3_051_002, true), (3_051_003, false),
+        ] as [(Int32, Bool)]
+    )
+    func libraryVersion(version: Int32, hasBug: Bool) {
+        #expect(SQLiteLibrary.hasWALResetBug(version: version) == hasBug)
+        #expect(SQLiteLibrary.version.hasPrefix("3."))
+    }
+
+    @Test("an examination changes nothing, and sees the server")
+    func examination() throws {
+        let writer = try database.openForServing(Queue())
+        let names = folder.names
+
+        let examination = try database.examine()
+
+        #expect(examination.servedBy == getpid())
+        #expect(examination.files.first?.path == folder.path)
+        #expect(examination.files.dropFirst().allSatisfy { !$0.isOpenToOthers && $0.owner == geteuid() })
+        #expect(examination.freeBytes > 0)
+        #expect(folder.names == names)
+        _ = writer.isNewDatabase
+    }
+}
+
+@Suite("Migrations") struct MigratorTests {
+    let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    func database(_ migrations: [Migration]) -> Database {
+        Database(folder: folder.path, options: .test(migrations: migrations))
+    }
+
+    func failure(_ migrations: [Migration]) -> StorageError? {
+        do {
+            _ = try database(migrations).openForServing(Queue())
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    static let third = Migration(name: "0003_add_color", sql: Array("ALTER TABLE items ADD COLUMN color TEXT;".utf8))
+
+    @Test("an older database is brought up to date, and what ran is known")
+    func upgrade() throws {
+        _ = try database([Migration.all[0]]).openForServing(Queue())
+        let newer = database([Migration.all[0], .items, Self.third])
+        #expect(try newer.migrationStatus().pending == ["0002_create_items", "0003_add_color"])
+
+        let writer = try newer.openForServing(Queue())
+
+        let isNew = writer.isNewDatabase
+        #expect(!isNew)
+        #expect(try newer.migrationStatus().applied == ["0001_create_state", "0002_create_items", "0003_add_color"])
+        #expect(try newer.migrationStatus().pending == [])
+    }
+
+    @Test("a newer database is refused, naming both versions")
+    func newer() throws {
+        _ = try database([Migration.all[0], .items]).openForServing(Queue())
+
+        let error = failure([Migration.all[0]])
+
+        #expect(error?.category == .schema)
+        #expect(error?.message.contains("0002_create_items") == true)
+        #expect(error?.message.contains("0001_create_state") == true)
+    }
+
+    @Test("a migration that changed after it ran is refused, naming it")
+    func changed() throws {
+        _ = try database([Migration.all[0], .items]).openForServing(Queue())
+        let changed = Migration(name: Migration.items.name, sql: Migration.items.sql + [32])
+
+        let error = failure([Migration.all[0], changed])
+
+        #expect(error?.category == .schema)
+        #expect(error?.message.contains("0002_create_items") == true)
+    }
+
+    @Test(
+        "a migration that fails leaves nothing of itself, and those before it stay",
+        arguments: [
+            "CREATE TABLE half (x INTEGER) STRICT; CREATE TABLE half (x INTEGER) STRICT;",
+            "CREATE TABLE half (x INTEGER) STRICT; COMMIT;",
+            "CREATE TABLE half (x INTEGER PRIMARY KEY, y INTEGER REFERENCES items) STRICT; PRAGMA defer_foreign_keys = ON; INSERT INTO half VALUES (1, 1);",
+        ]
+    )
+    func failing(sql: String) throws {
+        let error = failure([Migration.all[0], .items, Migration(name: "0003_fail", sql: Array(sql.utf8))])
+
+        #expect(error?.category == .schema)
+        #expect(error?.message.contains("0003_fail") == true)
+        #expect(try database([Migration.all[0], .items]).migrationStatus().applied.count == 2)
+    }
+
+    @Test("a command migrates while no server runs, and is refused while one of another version does")
+    func besideServer() throws {
+        let old = database([Migration.all[0]])
+        let new = database([Migration.all[0], .items])
+        do {
+            let server = try old.openForServing(Queue())
+            do {
+                _ = try new.openForCommandLine()
+                Issue.record("it migrated under a server")
+            } catch {
+                #expect(error.category == .served)
+            }
+            _ = server.isNewDatabase
+        }
+
+        _ = try new.openForCommandLine()
+
+        #expect(try new.migrationStatus().pending == [])
+    }
+
+    @Test("every shipped migration is numbered in order and runs on an empty database")
+    func shipped() throws {
+        for (index, migration) in Migration.all.enumerated() {
+            let digits = String(index + 1)
+            #expect(migration.name.hasPrefix(String(repeating: "0", count: 4 - digits.count) + digits + "_"))
+        }
+
+        let writer = try database(Migration.all).openForServing(Queue())
+
+        let isNew = writer.isNewDatabase
+        #expect(isNew)
+        #expect(try database(Migration.all).integrityFindings() == [])
+    }
+}

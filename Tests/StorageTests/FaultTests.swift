@@ -1,0 +1,128 @@
+import CFaultyVFS
+import Storage
+import Testing
+
+/// Each test has a file system of its own, told to fail after the database is open.
+@Suite("Failing disks") struct FaultTests {
+    let folder: TemporaryFolder
+    let vfs: String
+    let database: Database
+
+    init() throws {
+        folder = try TemporaryFolder()
+        vfs = folder.path
+        var options = Database.Options.test(synchronous: .full)
+        options.vfs = vfs
+        database = Database(folder: folder.path, options: options)
+        _ = SQLiteLibrary.version
+        faulty_vfs_register(vfs)
+    }
+
+    func names() throws -> [String] {
+        try database.openReader().snapshot { db in try itemNames(db) }
+    }
+
+    @Test("one sync is made for a whole batch")
+    func oneSync() throws {
+        var before: Int32 = 0
+
+        _ = try workOff((0..<200).map { .insert("n\($0)", ticket: $0) }, in: database) { _ in
+            before = faulty_vfs_syncs(vfs)
+        }
+
+        // The log's header, the batch, and the checkpoint at the end.
+        #expect(faulty_vfs_syncs(vfs) - before <= 3)
+    }
+
+    @Test("a failed COMMIT is unknown for every job of the batch; the next batch works on a new connection")
+    func failedCommit() throws {
+        var settings = Writer<Int, Int64>.Settings()
+        settings.batchLimit = 2
+        let queue = Queue()
+
+        let answers = try workOff(
+            (0..<6).map { .insert("n\($0)", ticket: $0) },
+            in: database,
+            queue: queue,
+            settings: settings
+        ) { _ in faulty_vfs_fail_syncs(vfs, 1) }
+
+        #expect(answers.batches == [2, 2, 2])
+        #expect(answers.succeeded == [2, 3, 4, 5])
+        #expect(answers.error(of: 0)?.category == .unknownOutcome)
+        #expect(answers.error(of: 1)?.category == .unknownOutcome)
+        #expect(answers.aborts.isEmpty)
+        #expect(queue.status(now: 0).failedCommits == 1)
+        #expect(queue.status(now: 0).lastError == nil)
+        #expect(try Set(names()).isSuperset(of: ["n2", "n3", "n4", "n5"]))
+        #expect(try database.integrityFindings() == [])
+    }
+
+    @Test("two failures, then a success, then two more: no reason to end")
+    func notInARow() throws {
+        var settings = Writer<Int, Int64>.Settings()
+        settings.batchLimit = 1
+        let vfs = vfs
+        let breaking = Queue.Submission(ticket: 3, origin: 3) { _ in
+            faulty_vfs_fail_syncs(vfs, 2)
+            return 0  // changes nothing, so nothing is synced for it
+        }
+
+        let answers = try workOff(
+            (0..<3).map { .insert("n\($0)", ticket: $0) } + [breaking]
+                + (4..<7).map { .insert("n\($0)", ticket: $0) },
+            in: database,
+            settings: settings
+        ) { _ in faulty_vfs_fail_syncs(vfs, 2) }
+
+        #expect(answers.succeeded == [2, 3, 6])
+        #expect(answers.aborts.isEmpty)
+    }
+
+    @Test("three failures in a row end the process, after their answers; what is left is answered too")
+    func threeInARow() throws {
+        var settings = Writer<Int, Int64>.Settings()
+        settings.batchLimit = 1
+
+        let answers = try workOff(
+            (0..<5).map { .insert("n\($0)", ticket: $0) },
+            in: database,
+            settings: settings
+        ) { _ in faulty_vfs_fail_syncs(vfs, 1000) }
+
+        #expect(answers.tickets == [0, 1, 2, 3, 4])
+        #expect(answers.succeeded == [])
+        #expect(answers.aborts.count == 1)
+        #expect((0..<3).allSatisfy { answers.error(of: $0)?.category == .unknownOutcome })
+        #expect((3..<5).allSatisfy { answers.error(of: $0)?.category == .unavailable })
+    }
+
+    @Test("a full disk answers unknown as long as it is full, ends nothing, and recovers by itself")
+    func fullDisk() throws {
+        var settings = Writer<Int, Int64>.Settings()
+        settings.batchLimit = 1
+
+        let answers = try workOff(
+            (0..<8).map { .insert("n\($0)", ticket: $0) },
+            in: database,
+            settings: settings
+        ) { _ in faulty_vfs_fill(vfs, 5) }
+
+        #expect(answers.succeeded == [5, 6, 7])
+        #expect(answers.aborts.isEmpty)
+        #expect(try names() == ["n5", "n6", "n7"])
+    }
+
+    @Test("a command's failed COMMIT is reported as unknown")
+    func commandLine() throws {
+        let connection = try database.openForCommandLine()
+        faulty_vfs_fail_syncs(vfs, 1)
+
+        do {
+            try connection.write { db in _ = try insertItem("a", in: db) }
+            Issue.record("it was committed")
+        } catch let error as StorageError {
+            #expect(error.category == .unknownOutcome)
+        }
+    }
+}

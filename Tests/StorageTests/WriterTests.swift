@@ -1,0 +1,282 @@
+import Storage
+import SystemPrimitives
+import Testing
+
+@Suite("Writer") struct WriterTests {
+    let folder: TemporaryFolder
+    let database: Database
+
+    init() throws {
+        folder = try TemporaryFolder()
+        database = Database(folder: folder.path, options: .test())
+    }
+
+    func names() throws -> [String] {
+        try database.openReader().snapshot { db in try itemNames(db) }
+    }
+
+    @Test("all that waits is committed at once, at most 256 jobs a transaction, each answered once, in order")
+    func groupCommit() throws {
+        let queue = Queue(capacity: 2048)
+
+        let answers = try workOff((0..<600).map { .insert("n\($0)", ticket: $0) }, in: database, queue: queue)
+
+        #expect(answers.batches == [256, 256, 88])
+        #expect(answers.succeeded == Array(0..<600))
+        let status = queue.status(now: 0)
+        #expect(status.commits == 3 && status.jobs == 600 && status.waiting == 0 && status.hasStopped)
+        #expect(status.batchSizes == [0, 0, 0, 0, 0, 0, 0, 1, 2])
+        #expect(try names().count == 600)
+    }
+
+    @Test("a job that fails is undone alone")
+    func failingJob() throws {
+        struct Refused: Error {}
+        let thrower = Queue.Submission(ticket: 1, origin: 1) { db in
+            try insertItem("half", in: db)
+            throw Refused()
+        }
+
+        let answers = try workOff(
+            [.insert("a", ticket: 0), thrower, .insert("a", ticket: 2), .insert("b", ticket: 3)],
+            in: database
+        )
+
+        #expect(answers.batches == [4])
+        #expect(answers.succeeded == [0, 3])
+        #expect(answers.error(of: 2)?.category == .constraint(.unique))
+        #expect(try names() == ["a", "b"])
+    }
+
+    @Test("a job that swallows an error keeps what it did before")
+    func swallowing() throws {
+        let job = Queue.Submission(ticket: 0, origin: 0) { db in
+            try insertItem("a", in: db)
+            _ = try? insertItem("a", in: db)
+            return try insertItem("b", in: db)
+        }
+
+        let answers = try workOff([job], in: database)
+
+        #expect(answers.succeeded == [0])
+        #expect(try names() == ["a", "b"])
+    }
+
+    @Test("when SQLite rolls the whole batch back, its jobs run again one by one: none lost, faked or answered twice")
+    func fullDatabase() throws {
+        let limiting = Queue.Submission(ticket: 0, origin: 0) { db in
+            try limitSize(toMore: 20, in: db)
+            return 0
+        }
+        let large = Queue.Submission(ticket: 2, origin: 2) { db in
+            try insertHeap(400_000, in: db)
+            return 0
+        }
+        let queue = Queue()
+
+        let answers = try workOff(
+            [
+                limiting, .insert("a", ticket: 1), large, .insert("b", ticket: 3), .insert("a", ticket: 4),
+                .insert("c", ticket: 5),
+            ],
+            in: database,
+            queue: queue
+        )
+
+        #expect(answers.tickets == [0, 1, 2, 3, 4, 5])
+        #expect(answers.succeeded == [0, 1, 3, 5])
+        #expect(answers.error(of: 2)?.category == .full)
+        #expect(answers.error(of: 2)?.isTransient == true)
+        #expect(answers.error(of: 4)?.category == .constraint(.unique))
+        #expect(try names() == ["a", "b", "c"])
+        #expect(queue.status(now: 0).lostBatches == 1)
+    }
+
+    @Test("when SQLite rolls back only the statement that filled the database, only its job fails")
+    func fullStatement() throws {
+        let large = Queue.Submission(ticket: 1, origin: 1) { db in
+            try limitSize(toMore: 20, in: db)
+            return try insertItem("large", note: 400_000, in: db)
+        }
+        let queue = Queue()
+
+        let answers = try workOff(
+            [.insert("a", ticket: 0), large, .insert("b", ticket: 2)],
+            in: database,
+            queue: queue
+        )
+
+        #expect(answers.succeeded == [0, 2])
+        #expect(answers.error(of: 1)?.category == .full)
+        #expect(queue.status(now: 0).lostBatches == 0)
+    }
+
+    @Test("a job that hides that the transaction is gone writes nothing outside of one")
+    func hiddenLoss() throws {
+        let hiding = Queue.Submission(ticket: 1, origin: 1) { db in
+            try limitSize(toMore: 20, in: db)
+            _ = try? insertHeap(400_000, in: db)
+            do {
+                return try insertItem("after", in: db)
+            } catch let error as StorageError {
+                #expect(error.category == .transactionLost)
+                return 0
+            }
+        }
+
+        let answers = try workOff([.insert("a", ticket: 0), hiding, .insert("b", ticket: 2)], in: database)
+
+        #expect(answers.tickets == [0, 1, 2])
+        #expect(answers.succeeded == [0, 2])
+        #expect(answers.error(of: 1)?.isTransient == true)
+        #expect(try names() == ["a", "b"])
+    }
+
+    @Test("a reference that is missing at COMMIT fails its own job only, and nothing is called unknown")
+    func deferredForeignKey() throws {
+        let answers = try workOff(
+            [.insert("a", ticket: 0), .insert("b", ticket: 1, parent: 99), .insert("c", ticket: 2)],
+            in: database
+        )
+
+        #expect(answers.succeeded == [0, 2])
+        #expect(answers.error(of: 1)?.category == .constraint(.foreignKey))
+        #expect(try names() == ["a", "c"])
+    }
+
+    @Test("the state version is at least the clock, and always grows; a batch that changes nothing leaves it")
+    func stateVersion() throws {
+        let reader = { try database.openReader() }
+        _ = try workOff([], in: database)
+        let atStart = try reader().snapshot { db in try db.stateVersion() }
+        let question = Queue.Submission(ticket: 0, origin: 0) { db in try db.stateVersion() }
+
+        _ = try workOff([question], in: database)
+        let afterQuestion = try reader().snapshot { db in try db.stateVersion() }
+        _ = try workOff([.insert("a", ticket: 0)], in: database)
+        let (afterChange, time) = try reader().snapshot { db in (try db.stateVersion(), try db.committedAt()) }
+
+        #expect(atStart >= 1_800_000_000_000_000)
+        #expect(afterQuestion == atStart + 1)  // a start of the server raises it
+        #expect(afterChange == afterQuestion + 2)
+        #expect(time == 1_800_000_000)
+    }
+
+    @Test("with a clock that is not trusted the version grows by one, and the time of the last commit stays")
+    func unsureClock() throws {
+        _ = try workOff([.insert("a", ticket: 0)], in: database)
+        let before = try database.openReader().snapshot { db in try db.stateVersion() }
+        let unsure = Database(folder: folder.path, options: .test(now: { nil }))
+
+        _ = try workOff([.insert("b", ticket: 0)], in: unsure)
+
+        let (after, time) = try database.openReader().snapshot { db in (try db.stateVersion(), try db.committedAt()) }
+        #expect(after == before + 2)
+        #expect(time == 1_800_000_000)
+    }
+
+    @Test("a start leaves the time of the last commit as it was")
+    func startKeepsTime() throws {
+        _ = try workOff([.insert("a", ticket: 0)], in: database)
+        let later = Database(folder: folder.path, options: .test(now: { 1_900_000_000_000_000 }))
+
+        _ = try workOff([], in: later)
+
+        let (version, time) = try database.openReader().snapshot { db in (try db.stateVersion(), try db.committedAt()) }
+        #expect(version == 1_900_000_000_000_000)
+        #expect(time == 1_800_000_000)
+    }
+
+    @Test("a batch that cannot have the write lock is refused, and the next one works")
+    func lockHeld() throws {
+        let queue = Queue()
+        var writer = try database.openForServing(queue)
+        let command = try database.openForCommandLine()
+        var answers: [Result<Int64, any Error>] = []
+        var first: [Queue.Submission] = [.insert("a", ticket: 0)]
+        queue.submit(&first)
+
+        try command.write { _ in
+            // The command's transaction is open: this run answers one batch, then waits for the second to stop.
+            writer.run(
+                deliver: { batch in
+                    answers += batch.map(\.result)
+                    queue.stop()
+                },
+                abort: { _ in }
+            )
+        }
+
+        #expect(answers.count == 1)
+        #expect(throws: StorageError.self) { try answers[0].get() }
+        #expect(queue.status(now: 0).refusedBatches == 1)
+        #expect(try names() == [])
+    }
+
+    @Test("a reader sees a commit before its answer is delivered")
+    func visibility() throws {
+        let queue = Queue()
+        var writer = try database.openForServing(queue)
+        let reader = try database.openReader()
+        var submissions: [Queue.Submission] = [.insert("a", ticket: 0)]
+        queue.submit(&submissions)
+        queue.stop()
+        var seen: [String]?
+
+        writer.run(
+            deliver: { _ in seen = try? reader.snapshot { db in try itemNames(db) } },
+            abort: { _ in }
+        )
+
+        #expect(seen == ["a"])
+    }
+
+    @Test("idle work runs when nothing waits, portion after portion, each committed")
+    func idleWork() throws {
+        var settings = Writer<Int, Int64>.Settings()
+        settings.idleInterval = .zero
+        let queue = Queue()
+        let left = Guarded(3)
+        settings.idle = { db in
+            try insertItem("idle\(left.withLock { $0 })", in: db)
+            let hasMore = left.withLock { left -> Bool in
+                left -= 1
+                return left > 0
+            }
+            if !hasMore { queue.stop() }
+            return hasMore
+        }
+
+        _ = try workOffIdle(queue, settings)
+
+        #expect(try names() == ["idle3", "idle2", "idle1"])
+    }
+
+    private func workOffIdle(_ queue: Queue, _ settings: Writer<Int, Int64>.Settings) throws {
+        var writer = try database.openForServing(queue, settings: settings)
+        writer.run(deliver: { _ in }, abort: { _ in })
+    }
+
+    @Test("a long log is moved into the file, a very long one is cut back, and the end leaves none")
+    func checkpoints() throws {
+        var settings = Writer<Int, Int64>.Settings()
+        settings.batchLimit = 1
+        settings.checkpointFrames = 50
+        settings.truncateBytes = 2 << 20
+        let queue = Queue()
+
+        _ = try workOff(
+            (0..<30).map { .insert("n\($0)", ticket: $0, note: 100_000) },
+            in: database,
+            queue: queue,
+            settings: settings
+        )
+
+        let status = queue.status(now: 0)
+        #expect(status.checkpoints > 10)
+        #expect(status.walBytes == 0)
+        #expect(try names().count == 30)
+        let log = try database.examine().files.first { $0.path.hasSuffix("-wal") }
+        #expect(log?.size == 0)
+    }
+}
