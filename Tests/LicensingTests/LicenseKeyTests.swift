@@ -37,13 +37,15 @@ import Testing
     @Test("every single wrong symbol is caught", arguments: 1...20 as ClosedRange<UInt64>)
     func wrongSymbol(seed: UInt64) throws {
         let key = Array(try made(seed).canonical)
+        var passed = 0
         for place in 2..<18 {
             for symbol in Self.symbols where symbol != key[place] {
                 var wrong = key
                 wrong[place] = symbol
-                #expect(throws: LicenseKey.Fault.malformed) { try LicenseKey(String(wrong), prefix: prefix) }
+                if (try? LicenseKey(String(wrong), prefix: prefix)) != nil { passed += 1 }
             }
         }
+        #expect(passed == 0)
     }
 
     @Test("every swap of two neighbors is caught", arguments: 1...200 as ClosedRange<UInt64>)
@@ -58,6 +60,7 @@ import Testing
 
     @Test("every swap of every two neighbors is caught, whatever they are")
     func everyPair() throws {
+        var passed = 0
         for place in 0..<14 {
             for first in 0..<32 as Range<UInt8> {
                 for second in 0..<32 as Range<UInt8> where first != second {
@@ -69,10 +72,11 @@ import Testing
                             .canonical
                     )
                     key.swapAt(place + 2, place + 3)
-                    #expect(throws: LicenseKey.Fault.malformed) { try LicenseKey(String(key), prefix: prefix) }
+                    if (try? LicenseKey(String(key), prefix: prefix)) != nil { passed += 1 }
                 }
             }
         }
+        #expect(passed == 0)
     }
 
     @Test("a key is read as people type and paste it")

@@ -1,0 +1,205 @@
+import Licensing
+import Testing
+
+@Suite("Grants and bundle times") struct GrantTests {
+    let now = Timestamp.noon
+    let settings = ProductSettings()
+
+    func grant(
+        _ code: String = "pro",
+        _ reference: GrantReference = .license(.number(1)),
+        starts: Timestamp = .earliest,
+        ends: Timestamp? = nil,
+        offlineDays: Int64 = 7,
+        leaseEnd: Timestamp? = nil
+    ) throws -> Grant {
+        Grant(
+            feature: try feature(code),
+            reference: reference,
+            starts: starts,
+            ends: ends,
+            offlineLife: CalendarDuration(days: offlineDays),
+            leaseEnd: leaseEnd
+        )
+    }
+
+    @Test("a license in force grants its plan's features to a held seat, until its grace ends")
+    func licenseGrants() throws {
+        let rule = EnvironmentRule(hosts: ["*.example.com"])
+        let plan = try Plan.fixture(
+            features: ["pro", "export"],
+            leaseSeconds: 600,
+            expiryGrace: CalendarDuration(days: 2),
+            environment: rule
+        )
+        let license = try License.fixture(plan: plan, issuedAt: now.adding(days: -3), expiresAt: now.adding(days: 1))
+        let seat = Activation.fixture(1, leaseRenewedAt: now, leaseExpiresAt: now.adding(seconds: 600))
+
+        let grants = license.grants(for: seat, under: settings, at: now)
+
+        #expect(grants.map(\.feature.text) == ["pro", "export"])
+        #expect(grants.allSatisfy { $0.source == .license && $0.reference == .license(.number(1)) })
+        #expect(grants.allSatisfy { $0.starts == now.adding(days: -3) && $0.ends == now.adding(days: 3) })
+        #expect(grants.allSatisfy { $0.leaseEnd == now.adding(seconds: 600) && $0.environment == rule })
+        #expect(grants.allSatisfy { $0.until(issuedAt: now) == now.adding(seconds: 600) })
+    }
+
+    @Test("nothing is granted by a license that is not in force or a seat that is not held")
+    func noGrants() throws {
+        let seat = Activation.fixture(1)
+
+        #expect(try License.fixture(standing: .revoked).grants(for: seat, under: settings, at: now).isEmpty)
+        #expect(try License.fixture(standing: .suspended).grants(for: seat, under: settings, at: now).isEmpty)
+        #expect(
+            try License.fixture(startsAt: now.adding(seconds: 1)).grants(for: seat, under: settings, at: now).isEmpty
+        )
+        #expect(try License.fixture(expiresAt: now).grants(for: seat, under: settings, at: now).isEmpty)
+        #expect(try License.fixture().grants(for: .fixture(1, releasedAt: now), under: settings, at: now).isEmpty)
+    }
+
+    @Test(
+        "a proof ends with the right, the offline life or the lease, whichever is first",
+        arguments: [
+            (nil, nil, 7 * 86_400), (100, nil, 100), (100, 50, 50), (nil, 50, 50), (9_000_000, nil, 7 * 86_400),
+        ]
+            as [(Int64?, Int64?, Int64)]
+    )
+    func until(ends: Int64?, lease: Int64?, until: Int64) throws {
+        let grant = try grant(
+            ends: ends.map { now.adding(seconds: $0) },
+            leaseEnd: lease.map { now.adding(seconds: $0) }
+        )
+
+        #expect(grant.until(issuedAt: now) == now.adding(seconds: until))
+    }
+
+    @Test(
+        "a grant is live from its start to before its end",
+        arguments: [(-1, false), (0, true), (9, true), (10, false)]
+    )
+    func live(second: Int64, isLive: Bool) throws {
+        let grant = try grant(starts: now, ends: now.adding(seconds: 10))
+
+        #expect(grant.isLive(at: now.adding(seconds: second)) == isLive)
+    }
+
+    @Test("a bundle lists by feature, source, latest end and reference")
+    func order() throws {
+        let expected = [
+            try grant("a", .trial(.number(1))),
+            try grant("b", .purchase(.number(1)), ends: now.adding(days: 1)),
+            try grant("b", .license(.number(1))),
+            try grant("b", .license(.number(2))),
+            try grant("b", .license(.number(3)), ends: now.adding(days: 9)),
+            try grant("b", .license(.number(4)), ends: now.adding(days: 8)),
+            try grant("b", .gift(.number(1))),
+            try grant("b.c", .purchase(.number(1))),
+        ]
+
+        #expect(Grant.listed(expected.reversed(), at: now) == expected)
+        #expect(Grant.listed(expected + [try grant("z", ends: now)], at: now) == expected)
+    }
+
+    @Test("of too many grants those that end first are left out, never the last of a feature")
+    func cut() throws {
+        let lonely = try grant("lonely", ends: now.adding(seconds: 1))
+        let others = try (1...10).map {
+            try grant("pro", .gift(.number(UInt64($0))), ends: now.adding(seconds: 10 + Int64($0)))
+        }
+
+        let listed = Grant.listed(others + [lonely], at: now, most: 4)
+
+        #expect(listed.map(\.feature.text) == ["lonely", "pro", "pro", "pro"])
+        #expect(listed.dropFirst().map(\.ends) == [20, 19, 18].map { now.adding(seconds: $0) })
+    }
+
+    @Test("an entitlement has the first source and the last end, and no end is later than any")
+    func entitlements() throws {
+        let grants = [
+            try grant("b", .trial(.number(1)), ends: now.adding(days: 9)),
+            try grant("b", .purchase(.number(1)), ends: now.adding(days: 1)),
+            try grant("a", .gift(.number(1))),
+            try grant("a", .license(.number(1)), ends: now.adding(days: 1)),
+            try grant("c", .gift(.number(1)), ends: now),
+        ]
+
+        #expect(
+            Entitlement.union(of: grants, at: now) == [
+                Entitlement(feature: try feature("a"), source: .license, expiresAt: nil),
+                Entitlement(feature: try feature("b"), source: .store, expiresAt: now.adding(days: 9)),
+            ]
+        )
+        #expect(Entitlement.union(of: [], at: now).isEmpty)
+        #expect(Entitlement.union(of: grants.reversed(), at: now) == Entitlement.union(of: grants, at: now))
+    }
+
+    @Test("exp is the latest until, and refresh_after at most half of the time to the first")
+    func bundleTimes() throws {
+        let grants = [try grant(ends: now.adding(seconds: 101)), try grant("b")]
+
+        let times = BundleTimes(grants: grants, under: settings, issuedAt: now)
+
+        #expect(times.expiresAt == now.adding(days: 7))
+        #expect(times.refreshAfter == now.adding(seconds: 50))
+    }
+
+    @Test("without grants exp is the product's offline life, and refresh_after its setting")
+    func emptyBundle() throws {
+        let times = BundleTimes(grants: [], under: settings, issuedAt: now)
+
+        #expect(times.expiresAt == now.adding(days: 7))
+        #expect(times.refreshAfter == now.adding(days: 1))
+    }
+
+    @Test("refresh_after is the setting while the first until is far")
+    func refreshSetting() throws {
+        let times = BundleTimes(grants: [try grant()], under: settings, issuedAt: now)
+
+        #expect(times.refreshAfter == now.adding(days: 1))
+    }
+}
+
+@Suite("Environment rules") struct EnvironmentRuleTests {
+    @Test(
+        "hosts match whole or below one leading wildcard",
+        arguments: [
+            ("example.com", "example.com", true), ("example.com", "EXAMPLE.com.", true),
+            ("example.com", "a.example.com", false), ("*.example.com", "a.example.com", true),
+            ("*.example.com", "a.b.example.com", true), ("*.example.com", "example.com", false),
+            ("*.example.com", "badexample.com", false), ("*.example.com", ".example.com", false),
+        ]
+    )
+    func hosts(pattern: String, host: String, isAllowed: Bool) {
+        #expect(EnvironmentRule(hosts: [pattern]).allows(RunningEnvironment(host: host)) == isAllowed)
+    }
+
+    @Test("every part that says something must hold, and without an environment only an empty rule does")
+    func parts() {
+        let rule = EnvironmentRule(hosts: ["a.example"], spki: ["k1", "k2"], attributes: ["edition": "x"])
+        var environment = RunningEnvironment(
+            host: "a.example",
+            spki: ["k2"],
+            attributes: ["edition": "x", "more": "y"]
+        )
+
+        #expect(rule.allows(environment))
+        #expect(!rule.allows(nil))
+        #expect(EnvironmentRule().allows(nil))
+        environment.spki = ["k3"]
+        #expect(!rule.allows(environment))
+        environment.spki = ["k1"]
+        environment.attributes["edition"] = "X"
+        #expect(!rule.allows(environment))
+        environment.attributes["edition"] = "x"
+        environment.host = nil
+        #expect(!rule.allows(environment))
+    }
+
+    @Test(
+        "hosts are checked when a rule is made",
+        arguments: ["", "*", "*.", "a.*.b", "**.a", "https://a", "a b", "a/", ".a", "a..b", "*a.b"]
+    )
+    func badHost(host: String) {
+        #expect(throws: ValueFault.self) { try EnvironmentRule(checking: [host]) }
+    }
+}
