@@ -35,3 +35,8 @@ public struct SystemError: Error, Equatable, CustomStringConvertible {
     /// Operation and reason, on one line.
     public var description: String { "\(operation): \(reason)" }
 }
+
+extension SystemError {
+    /// Whether what was named is not there.
+    public var isAbsence: Bool { code == ENOENT }
+}

@@ -1,4 +1,4 @@
-internal import Cryptography
+package import Cryptography
 package import Licensing
 package import Storage
 
@@ -17,23 +17,28 @@ package enum DataKeyStore {
         try db.first("SELECT count(*) FROM data_keys", { try $0.integer() }) == 2
     }
 
-    /// Writes both keys, wrapped, in place of any before.
-    package static func write(
-        _ keys: DataKeys,
-        under master: MasterKey,
-        at now: Timestamp,
-        in db: borrowing WriteTransaction
-    ) throws {
-        for (purpose, key) in [("lookup", keys.lookup), ("seal", keys.seal)] {
+    /// Both keys, wrapped before the transaction that writes them.
+    package struct Wrapped: Sendable {
+        fileprivate let rows: [(purpose: String, bytes: [UInt8])]
+
+        /// Wraps both keys.
+        package init(_ keys: DataKeys, under master: MasterKey) throws(CryptographyError) {
+            rows = [
+                ("lookup", try master.wrap(keys.lookup, purpose: "lookup")),
+                ("seal", try master.wrap(keys.seal, purpose: "seal")),
+            ]
+        }
+    }
+
+    /// Writes both keys, in place of any before.
+    package static func write(_ wrapped: Wrapped, at now: Timestamp, in db: borrowing WriteTransaction) throws {
+        for row in wrapped.rows {
             try db.run(
                 """
                 INSERT INTO data_keys (purpose, wrapped, wrapped_at) VALUES (:purpose, :wrapped, :wrapped_at)
                 ON CONFLICT (purpose) DO UPDATE SET wrapped = excluded.wrapped, wrapped_at = excluded.wrapped_at
                 """,
-                [
-                    "purpose": .text(purpose), "wrapped": .blob(try master.wrap(key, purpose: purpose)),
-                    "wrapped_at": .instant(now),
-                ]
+                ["purpose": .text(row.purpose), "wrapped": .blob(row.bytes), "wrapped_at": .instant(now)]
             )
         }
     }

@@ -1,0 +1,126 @@
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Darwin
+#endif
+
+/// Files that are read and written whole: keys, requests, documents.
+public enum SmallFile {
+    /// What the system says about one file.
+    public struct Facts: Hashable, Sendable {
+        /// The uid it belongs to.
+        public let owner: UInt32
+        /// Permission bits.
+        public let mode: UInt32
+        /// Whether it is a file and no folder, pipe or device.
+        public let isFile: Bool
+
+        /// Whether group or others may do anything with it.
+        public var isOpenToOthers: Bool { mode & 0o077 != 0 }
+
+        init(_ facts: stat) {
+            owner = UInt32(facts.st_uid)
+            mode = UInt32(facts.st_mode) & 0o7777
+            isFile = UInt32(facts.st_mode) & 0o170000 == 0o100000
+        }
+    }
+
+    /// Reads a file to its end, or standard input for `-`; the facts are those of the very file that was read.
+    ///
+    /// - Parameter limit: The most bytes; a longer file is thrown as `EFBIG`.
+    /// - Throws: `SystemError`; `ENOENT` where there is none.
+    public static func read(_ path: String, upTo limit: Int) throws(SystemError) -> (bytes: [UInt8], facts: Facts) {
+        let number = path == "-" ? dup(0) : open(path, O_RDONLY | O_CLOEXEC)
+        guard number >= 0 else { throw .last("open \(path)") }
+        let file = Descriptor(taking: number)
+        var facts = stat()
+        guard fstat(file.number, &facts) == 0 else { throw .last("stat \(path)") }
+        var bytes: [UInt8] = []
+        var portion = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = portion.withUnsafeMutableBytes { systemRead(file.number, $0.baseAddress, $0.count) }
+            if count == 0 { return (bytes, Facts(facts)) }
+            guard count > 0 else {
+                if errno == EINTR { continue }
+                throw .last("read \(path)")
+            }
+            bytes += portion[..<count]
+            guard bytes.count <= limit else { throw SystemError("read \(path)", code: EFBIG) }
+        }
+    }
+
+    /// What there is at a path, links followed; `nil` when there is nothing.
+    ///
+    /// - Throws: `SystemError` where the system does not tell.
+    public static func facts(_ path: String) throws(SystemError) -> Facts? {
+        var facts = stat()
+        guard stat(path, &facts) == 0 else {
+            if errno == ENOENT { return nil }
+            throw .last("stat \(path)")
+        }
+        return Facts(facts)
+    }
+
+    /// Makes a durable file of mode 0600 with these bytes: under another name first, so that nobody ever sees half of it.
+    ///
+    /// - Parameter replaces: Whether a file of that name is replaced; else it stays as it is.
+    /// - Returns: Whether the file is the new one; `false` when one was there and was not to be replaced.
+    /// - Throws: `SystemError`; then nothing was made.
+    @discardableResult
+    public static func write(
+        _ bytes: [UInt8],
+        to path: String,
+        replaces: Bool
+    ) throws(SystemError) -> Bool {
+        let partial = "\(path).\(getpid()).partial"
+        unlink(partial)
+        let number = open(partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard number >= 0 else { throw .last("create \(path)") }
+        let file = Descriptor(taking: number)
+        defer { unlink(partial) }
+        var written = 0
+        while written < bytes.count {
+            let count = bytes[written...].withUnsafeBytes { systemWrite(file.number, $0.baseAddress, $0.count) }
+            guard count > 0 else {
+                if count < 0, errno == EINTR { continue }
+                throw .last("write \(path)")
+            }
+            written += count
+        }
+        guard fsync(file.number) == 0 else { throw .last("fsync \(path)") }
+        if replaces {
+            guard rename(partial, path) == 0 else { throw .last("rename to \(path)") }
+        } else {
+            guard link(partial, path) == 0 else {
+                if errno == EEXIST { return false }
+                throw .last("create \(path)")
+            }
+        }
+        try syncFolder(of: path)
+        return true
+    }
+
+    /// Makes the name of a file durable.
+    private static func syncFolder(of path: String) throws(SystemError) {
+        let folder: String
+        switch path.lastIndex(of: "/") {
+        case nil: folder = "."
+        case path.startIndex?: folder = "/"
+        case let slash?: folder = String(path[..<slash])
+        }
+        let number = open(folder, O_RDONLY | O_CLOEXEC)
+        guard number >= 0 else { throw .last("open \(folder)") }
+        let descriptor = Descriptor(taking: number)
+        guard fsync(descriptor.number) == 0 else { throw .last("fsync \(folder)") }
+    }
+}
+
+private func systemRead(_ number: Int32, _ buffer: UnsafeMutableRawPointer?, _ count: Int) -> Int {
+    read(number, buffer, count)
+}
+
+private func systemWrite(_ number: Int32, _ buffer: UnsafeRawPointer?, _ count: Int) -> Int {
+    write(number, buffer, count)
+}
