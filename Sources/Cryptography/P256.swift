@@ -191,7 +191,10 @@ extension P256 {
     }
 
     /// Sole owner of one `EVP_PKEY_CTX *`.
-    fileprivate struct Context: ~Copyable {
+    ///
+    /// Not `fileprivate`: a release build of Swift 6.3.1 destroys a `Signer` in other modules in place, and then misses
+    /// the symbol of a private noncopyable member at the link.
+    struct Context: ~Copyable {
         let pointer: OpaquePointer
 
         init(taking pointer: OpaquePointer) { self.pointer = pointer }
