@@ -77,7 +77,7 @@ extension EventLoop where Context: ~Copyable {
         output.removeAll(keepingCapacity: true)
         // Unread input would turn the close into a reset, which may overtake the answer.
         _ = recv(descriptor, input.baseAddress, input.count, 0)
-        _ = Glibc.close(descriptor)
+        _ = Descriptor(taking: descriptor)
     }
 
     mutating func open(_ connection: NewConnection) {
@@ -91,7 +91,7 @@ extension EventLoop where Context: ~Copyable {
         guard poller.add(connection.descriptor, token: token(of: slot), for: .read) else {
             freeSlots.append(UInt32(slot))
             settings.ledger.release(connection.peer)
-            _ = Glibc.close(connection.descriptor)
+            _ = Descriptor(taking: connection.descriptor)
             return
         }
         openSlots += 1
@@ -108,7 +108,7 @@ extension EventLoop where Context: ~Copyable {
 
     /// Ends a connection at once; a job under way is answered into the void.
     mutating func close(_ slot: Int) {
-        _ = Glibc.close(slots[slot].descriptor)
+        _ = Descriptor(taking: slots[slot].descriptor)
         settings.ledger.release(slots[slot].peer)
         // Generations stay below the tokens of mailbox and listeners.
         let generation = (slots[slot].generation &+ 1) & 0x7FFF_FFFF
@@ -125,8 +125,7 @@ extension EventLoop where Context: ~Copyable {
         guard slots[slot].generation == UInt32(token >> 32), slots[slot].phase != .free else { return }
         if readiness.contains(.writable) {
             guard write(slot) else { return }
-            resume(slot, &context)
-            settle(slot)
+            settle(slot, &context)
             if slots[slot].phase == .free { return }
         }
         guard readiness.contains(.readable) || readiness.contains(.broken) else { return }
@@ -160,14 +159,14 @@ extension EventLoop where Context: ~Copyable {
             // A client that closed its side still gets what it is owed.
             if count == 0 && slots[slot].unsent > 0 {
                 slots[slot].phase = .closing
-                settle(slot)
+                settle(slot, &context)
             } else {
                 close(slot)
             }
             return
         }
         ingest(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(input)[..<count]), slot, &context)
-        settle(slot)
+        settle(slot, &context)
     }
 
     private mutating func drain(_ slot: Int) {
@@ -180,14 +179,20 @@ extension EventLoop where Context: ~Copyable {
     // MARK: After something happened
 
     /// Sends what the last pass made, and brings phase, deadline and interest of the connection in line.
-    mutating func settle(_ slot: Int) {
+    mutating func settle(_ slot: Int, _ context: inout Context) {
         guard slots[slot].phase != .free, flush(slot) else { return }
+        while slots[slot].isHeldBack && !self.isBlocked(slot) {
+            slots[slot].isHeldBack = false
+            resume(slot, &context)
+            guard flush(slot) else { return }
+        }
         let isBlocked = slots[slot].unsent > 0
         let options = settings.options
         switch slots[slot].phase {
         case .idle, .head:
             if isBlocked { break }
             if slots[slot].rest.isEmpty {
+                if isStopping { return close(slot) }
                 slots[slot].phase = .idle
                 // The first head of a connection counts from the accept.
                 if slots[slot].requests > 0 { slots[slot].deadline = deadline(in: options.idleSeconds) }

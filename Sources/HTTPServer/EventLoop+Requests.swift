@@ -89,11 +89,15 @@ extension EventLoop where Context: ~Copyable {
     /// Serves the requests at the start of `bytes`, one after the other; returns how many bytes it used.
     private mutating func serve(_ bytes: UnsafeRawBufferPointer, _ slot: Int, _ context: inout Context) -> Int {
         var position = 0
+        slots[slot].isHeldBack = false
         while position < bytes.count {
             let phase = slots[slot].phase
             guard phase == .idle || phase == .head else { break }
             // Output of this pass counts too: one read may hold hundreds of requests.
-            guard slots[slot].unsent + output.count <= settings.options.outputBytes else { break }
+            guard slots[slot].unsent + output.count <= settings.options.outputBytes else {
+                slots[slot].isHeldBack = true
+                break
+            }
             if bytes[position] == 0x0D, position + 1 < bytes.count, bytes[position + 1] == 0x0A {
                 position += 2
                 continue
@@ -307,7 +311,7 @@ extension EventLoop where Context: ~Copyable {
         }
         respond(slot, rendered, exchange, &context)
         if slots[slot].phase == .idle { resume(slot, &context) }
-        settle(slot)
+        settle(slot, &context)
     }
 
     // MARK: Answers

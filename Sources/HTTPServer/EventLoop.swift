@@ -221,7 +221,7 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
         switch slots[slot].phase {
         case .head where !isBlocked:
             fail(slot, .requestTimeout, &context)
-            settle(slot)
+            settle(slot, &context)
         case .body where !isBlocked:
             let pending = slots[slot].body
             slots[slot].body = nil
@@ -229,7 +229,7 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
                 var exchange = pending.exchange
                 exchange.keepsAlive = false
                 respond(slot, failure: .requestTimeout, exchange, &context)
-                settle(slot)
+                settle(slot, &context)
             } else {
                 close(slot)
             }

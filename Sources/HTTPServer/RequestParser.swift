@@ -21,7 +21,6 @@ struct RequestParser: Sendable {
         var position = 0
         // RFC 9112 §2.2: at least one empty line before the request line is ignored.
         while position + 1 < bytes.count, bytes[position] == 0x0D, bytes[position + 1] == 0x0A { position += 2 }
-        let start = position
         guard let lineEnd = bytes.firstOffset(of: 0x0A, from: position) else {
             try checkUnfinishedRequestLine(bytes.slice(position..<bytes.count))
             return false
@@ -54,7 +53,6 @@ struct RequestParser: Sendable {
                 )
             )
         }
-        _ = start
         head.count = position
         guard hosts == 1 || (hosts == 0 && head.minorVersion == 0) else {
             throw .malformedRequest(reason: "Exactly one Host field is required.")

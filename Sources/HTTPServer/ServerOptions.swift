@@ -17,13 +17,16 @@ public struct CORSPolicy: Sendable {
     /// How long a browser may remember a preflight.
     public var maxAgeSeconds: Int
 
-    /// A policy.
+    /// A policy. Its texts go into response fields: a control character in one is a caller's bug.
     public init(
         allowedOrigins: [String],
         allowedHeaders: [String],
         exposedHeaders: [String] = ["X-Request-Id", "Retry-After"],
         maxAgeSeconds: Int = 600
     ) {
+        for text in allowedOrigins + allowedHeaders + exposedHeaders {
+            precondition(text.utf8.allSatisfy(isFieldContent), "an origin or field name has no control characters")
+        }
         self.allowedOrigins = allowedOrigins
         self.allowedHeaders = allowedHeaders
         self.exposedHeaders = exposedHeaders
