@@ -24,6 +24,8 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
         public var idleInterval = Duration.seconds(60)
         /// Work for quiet moments, such as removing old rows, a portion at a time; answers whether there is more.
         public var idle: (@Sendable (borrowing WriteTransaction) throws -> Bool)?
+        /// Told of what `idle` threw, or of what kept its changes from being committed.
+        public var idleFailed: @Sendable (StorageError) -> Void = { _ in }
         /// The quiet after which the log is moved into the database file.
         public var quiet = Duration.seconds(1)
         /// The log's length in frames from which a checkpoint does not wait for a quiet moment.
@@ -44,6 +46,8 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
     let settings: Settings
     /// Whether the connection has to be replaced before it is used again: its last COMMIT failed.
     var isBroken = false
+    /// Whether that COMMIT found the disk full.
+    var isDiskFull = false
     var failedCommitsInARow = 0
     var log = LogState()
     var nextIdleWork: UInt64 = 0
@@ -214,7 +218,8 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
             db.rollBack()
             isBroken = true
             // A full disk is refused before the last frame is written, and ends by itself: no reason to end.
-            if error.category != .full { failedCommitsInARow += 1 }
+            isDiskFull = error.category == .full
+            if !isDiskFull { failedCommitsInARow += 1 }
             queue.report { $0.failedCommits += 1 }
             let unknown = StorageError(.unknownOutcome, code: error.code, "COMMIT failed: \(error.message)")
             answers = answers.map { Answer(ticket: $0.ticket, result: .failure(unknown)) }
@@ -287,11 +292,14 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
         log.frames = 0
         log.moved = 0
         isBroken = false
+        // A full disk may still take what is in the log into pages that the file has already, and the log, moved to
+        // its end, begins anew in the space it has: often writing goes on without anybody making room.
+        if isDiskFull { _ = try? db.connection.checkpoint(.passive) }
     }
 
     func report(_ jobs: Int, _ error: StorageError?) {
         let now = database.options.now()
-        let bytes = log.bytes
+        let bytes = logBytes()
         queue.report { status in
             status.jobs += jobs
             status.lastTriedAt = now ?? status.lastTriedAt

@@ -6,22 +6,16 @@ struct LogState {
     var frames = 0
     /// How many of them are in the database file already.
     var moved = 0
-    /// The most frames since the log was last cut back: the size of its file.
-    var longest = 0
     /// When cutting it back may next be tried.
     var nextTruncation: UInt64 = 0
     /// When moving frames may next be tried, after it failed or in a quiet moment.
     var nextTry: UInt64 = 0
-
-    /// Bytes of the log's file: a header, and a page of 4 KiB with 24 bytes before it for each frame.
-    var bytes: Int64 { longest == 0 ? 0 : 32 + Int64(longest) * (4096 + 24) }
 
     var unmoved: Int { frames - moved }
 
     mutating func update(frames now: Int) {
         if now < frames { moved = 0 }  // it began anew from its start
         frames = now
-        longest = max(longest, now)
     }
 }
 
@@ -71,7 +65,12 @@ extension Writer {
     /// One portion of idle work in a transaction of its own.
     mutating func doIdleWork() {
         guard let idle = settings.idle, !hasFailed else { return }
-        let hasMore = (try? maintain { db in try idle(db) }) ?? false
+        var hasMore = false
+        do {
+            hasMore = try maintain { db in try idle(db) } ?? false
+        } catch {
+            settings.idleFailed(error)
+        }
         let pause = hasMore ? 0 : settings.idleInterval.nanoseconds
         nextIdleWork = MonotonicClock.nanoseconds() &+ pause
     }
@@ -108,7 +107,7 @@ extension Writer {
         guard !isBroken else { return }
         log.update(frames: db.connection.walFrames)
         let now = MonotonicClock.nanoseconds()
-        if log.bytes > settings.truncateBytes, now >= log.nextTruncation {
+        if now >= log.nextTruncation, logBytes() > settings.truncateBytes {
             log.nextTruncation = now &+ Self.retry
             checkpoint(.truncate)
         } else if log.unmoved >= settings.checkpointFrames, now >= log.nextTry {
@@ -125,13 +124,18 @@ extension Writer {
             let (frames, moved) = try db.connection.checkpoint(kind)
             log.frames = frames
             log.moved = moved
-            if kind == .truncate { log.longest = frames }
             queue.report { $0.checkpoints += 1 }
         } catch {
             log.nextTry = MonotonicClock.nanoseconds() &+ Self.retry
         }
-        let bytes = log.bytes
+        let bytes = logBytes()
         queue.report { $0.walBytes = bytes }
+    }
+
+    /// The size of the log's file.
+    func logBytes() -> Int64 {
+        guard let facts = try? FileFacts(database.path + "-wal") else { return 0 }
+        return facts.size
     }
 
     /// The end: everything is moved into the database file, so that it is complete by itself.

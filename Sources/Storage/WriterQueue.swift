@@ -197,7 +197,7 @@ public struct WriterStatus: Sendable {
     public internal(set) var lastTriedAt: Int64?
     /// What the newest try failed with; `nil` when it succeeded.
     public internal(set) var lastError: StorageError?
-    /// The size of the write-ahead log that its frames need, in bytes.
+    /// The size of the write-ahead log's file, in bytes.
     public internal(set) var walBytes: Int64 = 0
     /// Jobs that wait at this moment.
     public internal(set) var waiting = 0

@@ -11,6 +11,7 @@ typedef struct {
     atomic_int failing_syncs;
     atomic_int failing_writes;
     atomic_int syncs;
+    atomic_llong limit;
 } faulty_vfs;
 
 typedef struct {
@@ -37,6 +38,8 @@ static int f_read(sqlite3_file *f, void *b, int n, sqlite3_int64 o) {
 static int f_write(sqlite3_file *f, const void *b, int n, sqlite3_int64 o) {
     faulty_file *file = (faulty_file *)f;
     if (file->is_log && takes(&file->owner->failing_writes)) return SQLITE_FULL;
+    sqlite3_int64 limit = atomic_load(&file->owner->limit);
+    if (file->is_log && limit > 0 && o + n > limit) return SQLITE_FULL;
     return real_file(f)->pMethods->xWrite(real_file(f), b, n, o);
 }
 static int f_truncate(sqlite3_file *f, sqlite3_int64 n) { return real_file(f)->pMethods->xTruncate(real_file(f), n); }
@@ -102,6 +105,7 @@ static faulty_vfs *find(const char *name) {
 
 void faulty_vfs_fail_syncs(const char *name, int count) { atomic_store(&find(name)->failing_syncs, count); }
 void faulty_vfs_fill(const char *name, int count) { atomic_store(&find(name)->failing_writes, count); }
+void faulty_vfs_limit(const char *name, long long bytes) { atomic_store(&find(name)->limit, bytes); }
 int faulty_vfs_left(const char *name) {
     return atomic_load(&find(name)->failing_syncs) + atomic_load(&find(name)->failing_writes);
 }

@@ -53,6 +53,33 @@ import Testing
         #expect(!isNew)
     }
 
+    #if os(Linux)
+        @Test("another process cannot serve, sees the first one's commits, and writes beside it")
+        func otherProcess() async throws {
+            let writer = try database.openForServing(Queue())
+            try writer.write { db in _ = try insertItem("server", in: db) }
+
+            await #expect(processExitsWith: .success) { [path = folder.path as String, pid = getpid() as Int32] in
+                let database = Database(folder: path, options: .test())
+                do {
+                    _ = try database.openForServing(Queue())
+                    exit(1)
+                } catch let error as StorageError {
+                    guard error.category == .served, error.message.contains("pid \(pid)") else { exit(2) }
+                }
+                let command = try database.openForCommandLine()
+                let seen = try command.write { db in
+                    try insertItem("command", in: db)
+                    return try itemNames(db)
+                }
+                exit(seen == ["server", "command"] ? 0 : 3)
+            }
+
+            try writer.write { db in _ = try insertItem("again", in: db) }
+            #expect(try database.openReader().snapshot { db in try itemNames(db) } == ["server", "command", "again"])
+        }
+    #endif
+
     @Test("the wait for the first server's end is not in vain")
     func waiting() throws {
         var options = Database.Options.test()

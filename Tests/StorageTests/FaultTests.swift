@@ -14,7 +14,6 @@ import Testing
         var options = Database.Options.test(synchronous: .full)
         options.vfs = vfs
         database = Database(folder: folder.path, options: options)
-        _ = SQLiteLibrary.version
         faulty_vfs_register(vfs)
     }
 
@@ -111,6 +110,33 @@ import Testing
         #expect(answers.succeeded == [5, 6, 7])
         #expect(answers.aborts.isEmpty)
         #expect(try names() == ["n5", "n6", "n7"])
+    }
+
+    @Test("a log that may not grow is used again from its start")
+    func reusedLog() throws {
+        var settings = Writer<Int, Int64>.Settings()
+        settings.batchLimit = 1
+        let update: @Sendable (Int) -> Queue.Submission = { ticket in
+            Queue.Submission(ticket: ticket, origin: 0) { db in
+                Int64(try db.run("UPDATE items SET flag = 1 - flag"))
+            }
+        }
+        let queue = Queue()
+
+        let answers = try workOff(
+            (0..<200).map(update),
+            in: database,
+            queue: queue,
+            settings: settings
+        ) { writer in
+            _ = try writer.write { db in try db.run("INSERT INTO items (name, flag) VALUES ('a', 0)") }
+            faulty_vfs_limit(vfs, 200_000)
+        }
+
+        // About 24 of the commits of two pages each fit the log; then one fails, and the next begins it anew.
+        #expect((180..<200).contains(answers.succeeded.count))
+        #expect(queue.status(now: 0).failedCommits == 200 - answers.succeeded.count)
+        #expect(answers.aborts.isEmpty)
     }
 
     @Test("a command's failed COMMIT is reported as unknown")

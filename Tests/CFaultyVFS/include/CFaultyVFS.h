@@ -11,6 +11,9 @@ void faulty_vfs_fail_syncs(const char *name, int count);
 /// The next `count` writes to a write-ahead log fail with SQLITE_FULL, and nothing is written.
 void faulty_vfs_fill(const char *name, int count);
 
+/// From now on a write-ahead log may not grow beyond that many bytes: a write past them fails with SQLITE_FULL.
+void faulty_vfs_limit(const char *name, long long bytes);
+
 /// How many failures are still to come.
 int faulty_vfs_left(const char *name);
 
