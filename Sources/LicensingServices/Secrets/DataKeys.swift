@@ -60,6 +60,7 @@ extension DataKeys {
         case install = "countersign/install/v1"
         case fingerprint = "countersign/fingerprint/v1"
         case idempotency = "countersign/idempotency/v1"
+        case order = "countersign/order/v1"
         case audit = "countersign/audit/v1"
         case personal = "countersign/audit-detail/v1"
     }
@@ -83,6 +84,11 @@ extension DataKeys {
     public func idempotencyDigest(mode: Mode, product: String, route: String, caller: String, key: String) -> Digest256
     {
         digest(.idempotency, mode.rawValue, product, route, caller, key)
+    }
+
+    /// The digest of the parameters an order was issued with.
+    func orderDigest(_ parameters: [String], product: Product.ID) -> Digest256 {
+        code(Self.input(.order, [product.text] + parameters))
     }
 
     /// The authentication code of one row of the audit chain.

@@ -92,6 +92,19 @@ package enum ActivationStore {
         return seats
     }
 
+    /// The seat of this id, released or not, without its take-overs.
+    package static func find<DB: Queries & ~Copyable>(_ id: Activation.ID, in db: borrowing DB) throws -> Activation? {
+        try db.first(
+            """
+            SELECT id, license_id, install_id, fingerprint, device_name, platform, activated_at, last_seen_at,
+                lease_renewed_at, lease_expires_at, released_at, release_reason
+            FROM activations WHERE id = :id
+            """,
+            ["id": .id(id)],
+            read
+        )
+    }
+
     /// The unreleased seats an install holds, of any license of its product.
     package static func unreleased<DB: Queries & ~Copyable>(
         heldBy install: Install.ID,

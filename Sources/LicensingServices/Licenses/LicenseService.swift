@@ -1,0 +1,341 @@
+internal import Cryptography
+public import Licensing
+public import Storage
+
+/// What an administrator does with licenses; used by the command line, the seed document and the `sk_` routes alike.
+///
+/// Everything that needs cryptography is made ready by a method without a transaction, and written by one with it.
+public struct LicenseService: Sendable {
+    let keys: DataKeys
+    let entropy: any Entropy
+    let audit: AuditTrail
+
+    /// - Parameters:
+    ///   - keys: What keys are digested and sealed with.
+    ///   - entropy: Where keys and identifiers come from.
+    public init(keys: DataKeys, entropy: any Entropy) {
+        self.keys = keys
+        self.entropy = entropy
+        audit = AuditTrail(keys: keys)
+    }
+
+    // MARK: - Issue
+
+    /// Makes a license ready: its key, digests and identifiers.
+    ///
+    /// - Throws: `Refusal` for an imported key that no client could use; `CryptographyError`.
+    public func draft(_ order: LicenseOrder, for product: Product, at now: Timestamp) throws -> LicenseDraft {
+        try LicenseDrafter(keys: keys, entropy: entropy).license(order, for: product, at: now)
+    }
+
+    /// A license that was issued, or that an order had given before.
+    public struct Issued: Sendable {
+        /// The license.
+        public let license: License
+        /// The order id was known: nothing was written.
+        public let isRepeated: Bool
+        /// The key, where this call made it. A secret.
+        public let key: LicenseKey?
+    }
+
+    /// Writes a license that was made ready, unless its order id was issued with the same parameters before.
+    ///
+    /// - Parameter isAudited: `false` for imports, which write one row for all.
+    /// - Throws: `Refusal` (`PLAN_NOT_FOUND`, `ORDER_ID_CONFLICT`, `ALREADY_EXISTS` for a key that is there, `VALIDATION`),
+    ///   `StorageError`.
+    public func issue(
+        _ draft: LicenseDraft,
+        of product: Product,
+        by actor: Actor,
+        isAudited: Bool = true,
+        in db: borrowing WriteTransaction
+    ) throws -> Issued {
+        let order = draft.order
+        if let orderID = order.orderID,
+            let known = try LicenseStore.find(orderID: orderID, of: product.id, mode: order.mode, in: db)
+        {
+            guard try LicenseStore.orderDigest(of: known.id, in: db) == draft.orderDigest else {
+                throw Refusal(
+                    .orderIDConflict,
+                    "order \(orderID) was issued with other parameters",
+                    member: "order_id"
+                )
+            }
+            return Issued(license: known, isRepeated: true, key: nil)
+        }
+        guard let plan = try PlanStore.find(order.plan, of: product.id, in: db) else {
+            throw Refusal(.planNotFound, "the product has no plan \(order.plan)", member: "plan")
+        }
+        guard try LicenseKeyStore.find(draft.key.digest, in: db) == nil else {
+            throw Refusal(.alreadyExists, "a license has this key already", member: "key")
+        }
+        let license = License(
+            id: draft.id,
+            product: product.id,
+            mode: order.mode,
+            plan: plan,
+            customer: try customer(of: draft, vendor: product.vendor, at: actor.now, in: db),
+            issuedAt: actor.now,
+            startsAt: order.startsAt,
+            term: LicenseTerm(order.end, under: plan, from: order.startsAt ?? actor.now),
+            maintenanceUntil: order.maintenanceUntil,
+            overrides: LicenseOverrides(
+                seatLimit: order.seatLimit,
+                seatPolicy: order.seatPolicy,
+                offlineLife: order.offlineLife,
+                environment: order.environment
+            ),
+            orderID: order.orderID,
+            keyLastFour: draft.key.key.lastFour
+        )
+        if let start = license.startsAt, let end = license.expiresAt, end <= start {
+            throw Refusal(.validation, "must be after the start", member: "expires_at")
+        }
+        try LicenseStore.insert(license, orderDigest: draft.orderDigest, in: db)
+        try insert(draft.key, of: license.id, at: actor.now, in: db)
+        if isAudited {
+            try record("license.issue", license, of: product, before: nil, by: actor, in: db)
+        }
+        return Issued(license: license, isRepeated: false, key: draft.key.key)
+    }
+
+    private func insert(
+        _ key: LicenseKeyDraft,
+        of license: License.ID,
+        at now: Timestamp,
+        in db: borrowing WriteTransaction
+    ) throws {
+        try LicenseKeyStore.insert(
+            key.digest,
+            of: license,
+            lastFour: key.key.lastFour,
+            sealed: key.sealed,
+            at: now,
+            in: db
+        )
+    }
+
+    /// The customer an order names: known by the e-mail address within the vendor, or made.
+    private func customer(
+        of draft: LicenseDraft,
+        vendor: Vendor.ID,
+        at now: Timestamp,
+        in db: borrowing WriteTransaction
+    ) throws -> Customer.ID? {
+        let (name, email) = (draft.order.customerName, draft.order.customerEmail)
+        guard name != nil || email != nil else { return nil }
+        if let email, var known = try CustomerStore.find(email: email, of: vendor, in: db) {
+            if let name, known.name != name {
+                known.name = name
+                try CustomerStore.update(known, in: db)
+            }
+            return known.id
+        }
+        let customer = Customer(id: draft.customer, vendor: vendor, name: name, email: email)
+        try CustomerStore.insert(customer, at: now, in: db)
+        return customer.id
+    }
+
+    // MARK: - Standing
+
+    /// Suspends a license; suspending twice changes nothing.
+    ///
+    /// - Throws: `Refusal` (`LICENSE_REVOKED`), `StorageError`.
+    public func suspend(
+        _ license: License,
+        of product: Product,
+        because reason: String,
+        by actor: Actor,
+        in db: borrowing WriteTransaction
+    ) throws -> License {
+        let standing = try granted(license.suspensionDecision(), "suspended")
+        return try write(standing, "license.suspend", license, of: product, because: reason, by: actor, in: db)
+    }
+
+    /// Makes a suspended license active again; a revoked one only when that is said.
+    ///
+    /// - Throws: `Refusal` (`LICENSE_REVOKED`), `StorageError`.
+    public func reinstate(
+        _ license: License,
+        of product: Product,
+        includingRevoked: Bool,
+        because reason: String,
+        by actor: Actor,
+        in db: borrowing WriteTransaction
+    ) throws -> License {
+        let decision = license.reinstatementDecision(includingRevoked: includingRevoked)
+        let standing = try granted(decision, "reinstated without saying so (revoked)")
+        return try write(standing, "license.reinstate", license, of: product, because: reason, by: actor, in: db)
+    }
+
+    /// Revokes a license; revoking twice changes nothing.
+    ///
+    /// - Throws: `StorageError`.
+    public func revoke(
+        _ license: License,
+        of product: Product,
+        because reason: String,
+        by actor: Actor,
+        in db: borrowing WriteTransaction
+    ) throws -> License {
+        try write(
+            license.revokedStanding,
+            "license.revoke",
+            license,
+            of: product,
+            because: reason,
+            by: actor,
+            in: db
+        )
+    }
+
+    private func granted(_ decision: Decision<Standing>, _ verb: String) throws -> Standing {
+        switch decision {
+        case .granted(let standing): return standing
+        case .denied: throw Refusal(.licenseRevoked, "the license is revoked and cannot be \(verb)")
+        }
+    }
+
+    private func write(
+        _ standing: Standing,
+        _ action: String,
+        _ license: License,
+        of product: Product,
+        because reason: String,
+        by actor: Actor,
+        in db: borrowing WriteTransaction
+    ) throws -> License {
+        guard license.standing != standing else { return license }
+        var changed = license
+        changed.standing = standing
+        changed.standingReason = standing == .active ? nil : reason
+        try LicenseStore.update(changed, in: db)
+        try record(action, changed, of: product, before: license, because: reason, by: actor, in: db)
+        return changed
+    }
+
+    // MARK: - Term, key and seats
+
+    /// Renews a license by a duration, or by its plan's.
+    ///
+    /// - Throws: `Refusal` (`NOT_RENEWABLE`, `VALIDATION` where neither has a duration), `StorageError`.
+    public func renew(
+        _ license: License,
+        of product: Product,
+        by duration: CalendarDuration?,
+        by actor: Actor,
+        in db: borrowing WriteTransaction
+    ) throws -> License {
+        var renewed = license
+        switch license.renewalDecision(by: duration, at: actor.now) {
+        case .granted(let term): renewed.term = term
+        case .denied(.renewalWithoutDuration):
+            throw Refusal(.validation, "the plan has no duration: say one", member: "duration")
+        case .denied: throw Refusal(.notRenewable, "the license has no end to renew")
+        }
+        try LicenseStore.update(renewed, in: db)
+        try record("license.renew", renewed, of: product, before: license, by: actor, in: db)
+        return renewed
+    }
+
+    /// Makes ready a new key for a license.
+    ///
+    /// - Throws: `CryptographyError`.
+    public func newKey(for product: Product, mode: Mode) throws -> LicenseKeyDraft {
+        try LicenseDrafter(keys: keys, entropy: entropy).key(for: product, mode: mode)
+    }
+
+    /// Gives a license another key. Seats, grants and bundles are not touched, unless the old key leaked and its seats go.
+    ///
+    /// - Parameter revokesSeats: Releases every seat, for a key that leaked.
+    /// - Throws: `StorageError`.
+    public func reissue(
+        _ license: License,
+        of product: Product,
+        with key: LicenseKeyDraft,
+        revokesSeats: Bool,
+        because reason: String,
+        by actor: Actor,
+        in db: borrowing WriteTransaction
+    ) throws -> License {
+        try LicenseKeyStore.replaceCurrent(of: license.id, at: actor.now, in: db)
+        try insert(key, of: license.id, at: actor.now, in: db)
+        if revokesSeats {
+            for seat in try ActivationStore.unreleased(of: license.id, in: db) {
+                try ActivationStore.release(seat.id, at: actor.now, because: .reissued, in: db)
+            }
+        }
+        var reissued = license
+        reissued.keyLastFour = key.key.lastFour
+        try record("license.reissue", reissued, of: product, before: license, because: reason, by: actor, in: db)
+        return reissued
+    }
+
+    /// Releases one seat of a license.
+    ///
+    /// - Returns: Whether it was held until now.
+    /// - Throws: `Refusal` (`ACTIVATION_NOT_FOUND`) where the license never had this seat, `StorageError`.
+    public func releaseSeat(
+        _ activation: Activation.ID,
+        of license: License,
+        product: Product,
+        because reason: String?,
+        by actor: Actor,
+        in db: borrowing WriteTransaction
+    ) throws -> Bool {
+        guard let seat = try ActivationStore.find(activation, in: db), seat.license == license.id else {
+            throw Refusal(.activationNotFound, "the license has no seat \(activation)", member: "activation")
+        }
+        let release = license.deactivation(of: seat, because: .administrator, at: actor.now)
+        guard let written = release.release else { return false }
+        try ActivationStore.release(written.activation, at: written.at, because: written.reason, in: db)
+        try audit.record(
+            AuditedChange(
+                vendor: product.vendor,
+                action: "license.release-seat",
+                target: license.id.text,
+                reason: reason,
+                after: "{\"activation\":\"\(activation)\"}"
+            ),
+            by: actor,
+            in: db
+        )
+        return release.isReleased
+    }
+
+    // MARK: - Key
+
+    /// The current key of a license, where the product keeps keys. A secret.
+    ///
+    /// - Throws: `StorageError`, `CryptographyError`.
+    public func currentKey<DB: Queries & ~Copyable>(of license: License.ID, in db: borrowing DB) throws -> String? {
+        guard let kept = try LicenseKeyStore.sealedCurrent(of: license, in: db) else { return nil }
+        let key = try keys.open(kept.sealed, from: .licenseKey, row: kept.digest.hexadecimal)
+        return String(decoding: key.copy(), as: UTF8.self)
+    }
+
+    // MARK: - Audit
+
+    func record(
+        _ action: String,
+        _ license: License,
+        of product: Product,
+        before: License?,
+        because reason: String? = nil,
+        by actor: Actor,
+        in db: borrowing WriteTransaction
+    ) throws {
+        try audit.record(
+            AuditedChange(
+                vendor: product.vendor,
+                action: action,
+                target: license.id.text,
+                reason: reason,
+                before: before?.auditText,
+                after: license.auditText
+            ),
+            by: actor,
+            in: db
+        )
+    }
+}
