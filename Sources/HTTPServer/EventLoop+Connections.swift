@@ -231,7 +231,8 @@ extension EventLoop where Context: ~Copyable {
         slots[slot].rest = []
         slots[slot].output = []
         slots[slot].written = 0
-        slots[slot].deadline = deadline(in: EventLoop.drainSeconds)
+        // The end of the server need not wait as long for clients that forget to hang up.
+        slots[slot].deadline = isStopping ? ticks &+ EventLoop.ticksPerSecond / 2 : deadline(in: EventLoop.drainSeconds)
         watch(slot, .read)
     }
 
