@@ -66,7 +66,10 @@ let package = Package(
         .testTarget(name: "StrictJSONTests", dependencies: ["StrictJSON"]),
         .testTarget(name: "CryptographyTests", dependencies: ["Cryptography", "COpenSSL"]),
         .testTarget(name: "BundlesTests", dependencies: ["Bundles", "Licensing", "StrictJSON", "Cryptography"]),
-        .testTarget(name: "AppStoreTests", dependencies: ["AppStore", "Licensing", "StrictJSON", "Cryptography"]),
+        .testTarget(
+            name: "AppStoreTests",
+            dependencies: ["AppStore", "Licensing", "StrictJSON", "Cryptography", "COpenSSL"]
+        ),
         .target(name: "CFaultyVFS", dependencies: ["CSQLite"], path: "Tests/CFaultyVFS"),
         .testTarget(
             name: "StorageTests",

@@ -1,0 +1,144 @@
+import AppStore
+import Cryptography
+import Licensing
+import Testing
+
+/// A store of our own: a root, an intermediate and a leaf like Apple's, which sign what a test wants signed.
+struct TestStore: Sendable {
+    /// 2026-06-01T12:00:00Z.
+    static let now = Timestamp(secondsSinceEpoch: 1_780_315_200)
+    static let bundleID = "com.example.editor"
+    static let appAppleID: Int64 = 1_234_567_890
+
+    var root: [UInt8]
+    var rootKey: P256.SigningKey
+    var intermediate: [UInt8]
+    var intermediateKey: P256.SigningKey
+    var leaf: [UInt8]
+    var leafKey: P256.SigningKey
+
+    init(
+        intermediate: CertificatePlan = .intermediate,
+        leaf: CertificatePlan = .leaf,
+        under parent: TestStore? = nil,
+        leafSPKI: [UInt8]? = nil
+    ) throws {
+        rootKey = try parent?.rootKey ?? P256.SigningKey.generate()
+        root = try parent?.root ?? CertificatePlan.root.certificate(spki: rootKey.publicKey.spki, issuerKey: rootKey)
+        intermediateKey = try P256.SigningKey.generate()
+        self.intermediate = try intermediate.certificate(spki: intermediateKey.publicKey.spki, issuerKey: rootKey)
+        leafKey = try P256.SigningKey.generate()
+        self.leaf = try leaf.certificate(spki: leafSPKI ?? leafKey.publicKey.spki, issuerKey: intermediateKey)
+    }
+
+    /// One for all tests that need nothing special.
+    static let standard = Result { try TestStore() }
+
+    var chain: [[UInt8]] { [leaf, intermediate, root] }
+
+    static func header(_ chain: [[UInt8]], algorithm: String = "ES256", more: String = "") -> String {
+        let certificates = chain.map { "\"\(Base64.string($0))\"" }.joined(separator: ",")
+        return #"{"alg":"\#(algorithm)",\#(more)"x5c":[\#(certificates)]}"#
+    }
+
+    /// A compact JWS of `payload`.
+    func sign(_ payload: String, header: String? = nil, key: P256.SigningKey? = nil) throws -> [UInt8] {
+        let header = Base64URL.encode(Array((header ?? Self.header(chain)).utf8))
+        let signed = header + Array(".".utf8) + Base64URL.encode(Array(payload.utf8))
+        let signature = try P256.Signer.open(key ?? leafKey).sign(signed)
+        return signed + Array(".".utf8) + Base64URL.encode(signature)
+    }
+
+    func sign(_ payload: Members, header: String? = nil, key: P256.SigningKey? = nil) throws -> [UInt8] {
+        try sign(payload.json, header: header, key: key)
+    }
+
+    /// A connection that pins this store's root and names the products of the tests.
+    func connection(
+        _ environment: StoreEnvironment = .production,
+        _ change: (inout StoreConnection) -> Void = { _ in }
+    ) throws -> StoreConnection {
+        var connection = try makeConnection(environment, change)
+        connection.rootDigests = [try #require(Digest256(bytes: SHA256.digest(of: root)))]
+        return connection
+    }
+}
+
+/// A connection for tests of rules, where nothing is signed.
+func makeConnection(
+    _ environment: StoreEnvironment = .production,
+    _ change: (inout StoreConnection) -> Void = { _ in }
+) throws -> StoreConnection {
+    let pro = try FeatureCode("pro")
+    var connection = StoreConnection(
+        id: StoreConnectionID(high: 1, low: 1),
+        product: Identifier<Product>(high: 1, low: 2),
+        environment: environment,
+        bundleID: TestStore.bundleID,
+        appAppleID: TestStore.appAppleID,
+        renewalLeeway: .zero,
+        products: ["unlock", "monthly", "yearly", "season", "tokens"].map { StoreProduct(id: $0, features: [pro]) }
+    )
+    change(&connection)
+    return connection
+}
+
+/// The members of a JSON object, in order, each value as JSON text.
+struct Members: ExpressibleByDictionaryLiteral {
+    private var members: [(name: String, value: String)]
+
+    init(dictionaryLiteral members: (String, any CustomStringConvertible)...) {
+        self.members = members.map { ($0, Self.json($1)) }
+    }
+
+    private static func json(_ value: any CustomStringConvertible) -> String {
+        if let text = value as? String { return "\"\(text)\"" }
+        return value.description
+    }
+
+    var json: String { "{" + members.map { "\"\($0.name)\":\($0.value)" }.joined(separator: ",") + "}" }
+
+    /// The same with one member set, or without it.
+    func with(_ name: String, _ value: (any CustomStringConvertible)?) -> Members {
+        var copy = self
+        copy.members.removeAll { $0.name == name }
+        if let value { copy.members.append((name, Self.json(value))) }
+        return copy
+    }
+}
+
+let day: Int64 = 86_400
+let hour: Int64 = 3600
+let nowMilliseconds = TestStore.now.secondsSinceEpoch * 1000
+
+func unlockMembers() -> Members {
+    [
+        "transactionId": "2000000001", "originalTransactionId": "2000000001", "bundleId": TestStore.bundleID,
+        "productId": "unlock", "purchaseDate": nowMilliseconds - 10 * day * 1000,
+        "originalPurchaseDate": nowMilliseconds - 10 * day * 1000, "quantity": 1, "type": "Non-Consumable",
+        "inAppOwnershipType": "PURCHASED", "signedDate": nowMilliseconds - hour * 1000, "environment": "Production",
+        "price": 19_990, "currency": "USD",
+    ]
+}
+
+func monthlyMembers() -> Members {
+    unlockMembers().with("type", "Auto-Renewable Subscription").with("productId", "monthly")
+        .with("webOrderLineItemId", "3000000001").with("expiresDate", nowMilliseconds + 20 * day * 1000)
+}
+
+func renewalMembers() -> Members {
+    [
+        "originalTransactionId": "2000000001", "autoRenewProductId": "monthly", "productId": "monthly",
+        "autoRenewStatus": 1, "signedDate": nowMilliseconds - hour * 1000, "environment": "Production",
+    ]
+}
+
+/// The refusal that `body` throws, `nil` where it does not.
+func refusal<Value>(_ body: () throws(StoreRefusal) -> Value) -> StoreRefusal? {
+    do throws(StoreRefusal) {
+        _ = try body()
+        return nil
+    } catch {
+        return error
+    }
+}
