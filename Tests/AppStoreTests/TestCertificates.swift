@@ -57,7 +57,12 @@ struct CertificatePlan {
 
         try add(NID_subject_key_identifier, "hash", to: certificate, issuer: standIn)
         try add(NID_authority_key_identifier, "keyid:always", to: certificate, issuer: standIn)
-        try add(NID_basic_constraints, "critical,CA:\(isAuthority ? "TRUE" : "FALSE")", to: certificate, issuer: standIn)
+        try add(
+            NID_basic_constraints,
+            "critical,CA:\(isAuthority ? "TRUE" : "FALSE")",
+            to: certificate,
+            issuer: standIn
+        )
         try add(NID_key_usage, "critical,\(usage)", to: certificate, issuer: standIn)
         if let marker { try add(marker: marker, to: certificate) }
         let signer = try #require(
