@@ -13,7 +13,10 @@ public struct JSONWriter {
     /// Deepest nesting, as ``JSONDocument`` reads it.
     public static let maximumDepth = 64
 
-    private var bytes: [UInt8] = []
+    /// Room for the text; what lies behind `end` is filler.
+    private var bytes: [UInt8]
+    /// How much of `bytes` is written.
+    private var end = 0
     private var depth = 0
     /// One bit for each open container, the innermost lowest: 1 for an object.
     private var objects: UInt64 = 0
@@ -23,11 +26,12 @@ public struct JSONWriter {
     private var hasName = false
 
     /// Makes a writer with room for `capacity` bytes.
-    public init(capacity: Int = 512) { bytes.reserveCapacity(capacity) }
+    public init(capacity: Int = 512) { bytes = [UInt8](repeating: 0, count: capacity) }
 
     /// The finished text, in UTF-8.
     public consuming func finish() -> [UInt8] {
         precondition(depth == 0 && needsComma, "a JSON text is one whole value")
+        bytes.removeLast(bytes.count - end)
         return bytes
     }
 
@@ -55,14 +59,14 @@ public struct JSONWriter {
     private mutating func open(_ bracket: UInt8, isObject: UInt64) {
         precondition(depth < Self.maximumDepth, "JSON nested too deeply")
         startValue()
-        bytes.append(bracket)
+        append(bracket)
         depth += 1
         objects = objects << 1 | isObject
         needsComma = false
     }
 
     private mutating func close(_ bracket: UInt8) {
-        bytes.append(bracket)
+        append(bracket)
         depth -= 1
         objects >>= 1
         needsComma = true
@@ -77,7 +81,7 @@ public struct JSONWriter {
         precondition(depth == 0 || objects & 1 == 0, "a value without a name in an object")
         if needsComma {
             precondition(depth > 0, "two values where one JSON text is due")
-            bytes.append(UInt8(ascii: ","))
+            append(UInt8(ascii: ","))
         }
         needsComma = true
     }
@@ -88,19 +92,19 @@ public struct JSONWriter {
     public mutating func name(_ name: StaticString) {
         startName()
         name.withUTF8Buffer { appendQuoted($0) }
-        bytes.append(UInt8(ascii: ":"))
+        append(UInt8(ascii: ":"))
     }
 
     /// Writes a member's name that is known only at run time; its value is the next call.
     public mutating func name(dynamic name: String) {
         startName()
         appendQuoted(name)
-        bytes.append(UInt8(ascii: ":"))
+        append(UInt8(ascii: ":"))
     }
 
     private mutating func startName() {
         precondition(depth > 0 && objects & 1 == 1 && !hasName, "a member's name where none can be")
-        if needsComma { bytes.append(UInt8(ascii: ",")) }
+        if needsComma { append(UInt8(ascii: ",")) }
         needsComma = true
         hasName = true
     }
@@ -189,11 +193,11 @@ public struct JSONWriter {
 
     /// Writes a string of printable ASCII that needs no escape, such as base64 or a JWS, without a detour by `String`.
     public mutating func value(ascii text: [UInt8]) {
-        precondition(text.allSatisfy(isPlain), "a text that needs escapes")
         startValue()
-        bytes.append(UInt8(ascii: "\""))
-        bytes.append(contentsOf: text)
-        bytes.append(UInt8(ascii: "\""))
+        text.withUnsafeBufferPointer { text in
+            precondition(text.allSatisfy { $0 < 0x7F } && !needsEscapes(text), "a text that needs escapes")
+            appendPlainQuoted(text)
+        }
     }
 
     /// Writes a value that is JSON text already; the caller answers for its being exactly one value.
@@ -201,27 +205,58 @@ public struct JSONWriter {
         assert((try? JSONDocument(parsing: Array(text))) != nil, "what is inserted must be JSON")
         precondition(!text.isEmpty, "what is inserted must be JSON")
         startValue()
-        bytes.append(contentsOf: text)
+        let isAppended: Void? = text.withContiguousStorageIfAvailable { append($0) }
+        if isAppended == nil { Array(text).withUnsafeBufferPointer { append($0) } }
     }
 
     // MARK: Bytes
 
-    private mutating func appendASCII(_ text: StaticString) {
-        text.withUTF8Buffer { bytes.append(contentsOf: $0) }
+    /// Makes room for `count` bytes; `write` fills some and says how many.
+    private mutating func append(count: Int, _ write: (UnsafeMutablePointer<UInt8>) -> Int) {
+        if bytes.count - end < count {
+            bytes.append(contentsOf: repeatElement(0, count: max(count, bytes.count)))
+        }
+        bytes.withUnsafeMutableBufferPointer { room in
+            if let start = room.baseAddress { end += write(start + end) }
+        }
     }
 
+    private mutating func append(_ byte: UInt8) {
+        append(count: 1) { start in
+            start.pointee = byte
+            return 1
+        }
+    }
+
+    private mutating func append(_ text: UnsafeBufferPointer<UInt8>) {
+        guard let source = text.baseAddress else { return }
+        append(count: text.count) { start in
+            start.update(from: source, count: text.count)
+            return text.count
+        }
+    }
+
+    private mutating func appendASCII(_ text: StaticString) { text.withUTF8Buffer { append($0) } }
+
     private mutating func appendDecimal(_ value: Int64) {
-        if value < 0 { bytes.append(UInt8(ascii: "-")) }
-        var rest = value.magnitude
-        // From the last digit to the first; 2⁶⁴ has 20 of them.
-        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { digits in
-            var first = digits.count
-            repeat {
-                first -= 1
-                digits.initializeElement(at: first, to: UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
+        // Written from the last digit backwards into the 20 places that 2⁶³ with its sign needs, then moved to the front.
+        let most = 20
+        append(count: most) { start in
+            var place = most
+            var rest = value.magnitude
+            while rest >= 10 {
+                place -= 1
+                start[place] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: rest % 10)
                 rest /= 10
-            } while rest > 0
-            bytes.append(contentsOf: digits[first...])
+            }
+            place -= 1
+            start[place] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: rest)
+            if value < 0 {
+                place -= 1
+                start[place] = UInt8(ascii: "-")
+            }
+            start.update(from: start + place, count: most - place)
+            return most - place
         }
     }
 
@@ -231,15 +266,28 @@ public struct JSONWriter {
     }
 
     private mutating func appendQuoted(_ text: UnsafeBufferPointer<UInt8>) {
-        bytes.append(UInt8(ascii: "\""))
+        needsEscapes(text) ? appendEscaped(text) : appendPlainQuoted(text)
+    }
+
+    private mutating func appendPlainQuoted(_ text: UnsafeBufferPointer<UInt8>) {
+        append(count: text.count + 2) { start in
+            start[0] = UInt8(ascii: "\"")
+            if let source = text.baseAddress { (start + 1).update(from: source, count: text.count) }
+            start[text.count + 1] = UInt8(ascii: "\"")
+            return text.count + 2
+        }
+    }
+
+    private mutating func appendEscaped(_ text: UnsafeBufferPointer<UInt8>) {
+        append(UInt8(ascii: "\""))
         var plain = 0
-        for index in text.indices where !isPlain(text[index]) && text[index] < 0x7F {
-            bytes.append(contentsOf: text[plain..<index])
+        for index in text.indices where needsEscape(text[index]) {
+            append(UnsafeBufferPointer(rebasing: text[plain..<index]))
             appendEscape(text[index])
             plain = index + 1
         }
-        bytes.append(contentsOf: text[plain...])
-        bytes.append(UInt8(ascii: "\""))
+        append(UnsafeBufferPointer(rebasing: text[plain...]))
+        append(UInt8(ascii: "\""))
     }
 
     private mutating func appendEscape(_ byte: UInt8) {
@@ -254,12 +302,27 @@ public struct JSONWriter {
         default:
             appendASCII(byte < 0x10 ? "\\u000" : "\\u001")
             let digit = byte & 0xF
-            bytes.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
+            append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
         }
     }
 }
 
-/// Whether a byte is printable ASCII that stands in a JSON string as it is.
-private func isPlain(_ byte: UInt8) -> Bool {
-    byte >= 0x20 && byte < 0x7F && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
+private func needsEscape(_ byte: UInt8) -> Bool {
+    byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+}
+
+/// Whether any byte needs an escape.
+private func needsEscapes(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+    guard let start = text.baseAddress else { return false }
+    var index = 0
+    while index + 8 <= text.count {
+        let word = UnsafeRawPointer(start + index).loadUnaligned(as: UInt64.self)
+        if hasSpecialByte(word), text[index..<index + 8].contains(where: needsEscape) { return true }
+        index += 8
+    }
+    while index < text.count {
+        if needsEscape(text[index]) { return true }
+        index += 1
+    }
+    return false
 }

@@ -210,15 +210,9 @@ struct Parser {
     /// Steps over ASCII that needs no look: neither control character, quotation mark nor backslash.
     private mutating func skipPlainBytes() {
         guard let base = text.baseAddress else { return }
-        let ones: UInt64 = 0x0101_0101_0101_0101
-        let highs: UInt64 = 0x8080_8080_8080_8080
         while position + 8 <= text.count {
-            // Eight bytes at once: the high bit of a byte is set where it is special, perhaps also behind one.
             let word = UnsafeRawPointer(base + position).loadUnaligned(as: UInt64.self)
-            let quotes = word ^ (ones &* UInt64(UInt8(ascii: "\"")))
-            let slashes = word ^ (ones &* UInt64(UInt8(ascii: "\\")))
-            let special = (quotes &- ones) | (slashes &- ones) | (word &- ones &* 0x20) | word
-            guard special & highs == 0 else { break }
+            if hasSpecialByte(word) { break }
             position += 8
         }
         while position < text.count {
@@ -301,4 +295,14 @@ func hexadecimalValue(_ byte: UInt8) -> UInt32? {
     case UInt8(ascii: "A")...UInt8(ascii: "F"): UInt32(byte - UInt8(ascii: "A") + 10)
     default: nil
     }
+}
+
+/// Whether one of the eight bytes of `word` is a control character, a quotation mark, a backslash or beyond ASCII.
+func hasSpecialByte(_ word: UInt64) -> Bool {
+    let ones: UInt64 = 0x0101_0101_0101_0101
+    let quotes = word ^ (ones &* UInt64(UInt8(ascii: "\"")))
+    let backslashes = word ^ (ones &* UInt64(UInt8(ascii: "\\")))
+    // Subtracting sets the high bit of a byte that was below; borrows only spill over from bytes that are special.
+    let special = (quotes &- ones) | (backslashes &- ones) | (word &- ones &* 0x20) | word
+    return special & (ones &* 0x80) != 0
 }
