@@ -1,3 +1,4 @@
+import CSQLite
 import Foundation
 import Migrations
 import Storage
@@ -170,14 +171,10 @@ import Testing
     func notOurs(isSQLite: Bool) throws {
         let path = folder.path + "/countersign.db"
         if isSQLite {
-            let process = Process()
-            process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-            process.arguments = [
-                "python3", "-c", "import sqlite3,sys; sqlite3.connect(sys.argv[1]).execute('CREATE TABLE t(x)')", path,
-            ]
-            try process.run()
-            process.waitUntilExit()
-            try #require(process.terminationStatus == 0)
+            var handle: OpaquePointer?
+            try #require(sqlite3_open(path, &handle) == SQLITE_OK)
+            try #require(sqlite3_exec(handle, "CREATE TABLE t (x)", nil, nil, nil) == SQLITE_OK)
+            sqlite3_close(handle)
         } else {
             try Data(repeating: 65, count: 5000).write(to: URL(fileURLWithPath: path))
         }
