@@ -39,4 +39,7 @@ public struct SystemError: Error, Equatable, CustomStringConvertible {
 extension SystemError {
     /// Whether what was named is not there.
     public var isAbsence: Bool { code == ENOENT }
+
+    /// Whether nobody reads any more what was written.
+    public var isBrokenPipe: Bool { code == EPIPE }
 }

@@ -1,0 +1,185 @@
+public import Licensing
+public import LicensingServices
+public import Storage
+
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#else
+    internal import Darwin
+#endif
+
+/// What a command works with besides its own options. Nothing is opened before it is asked for.
+public struct CommandContext: Sendable {
+    /// Everything of the world that it may touch.
+    public let surroundings: Surroundings
+    /// The options that stood anywhere in the line.
+    public let options: GlobalOptions
+    /// What the operator set.
+    public let settings: CommandSettings
+    /// Whether what is written is undone at the end.
+    public let isDryRun: Bool
+
+    /// The database's folder.
+    public var database: Database { database(in: settings.data) }
+
+    /// Where the master key is.
+    public var keyFile: KeyFile { KeyFile(configured: settings.masterKeyFile, folder: settings.data) }
+
+    /// Now, by the system's clock or that of `--test-clock`.
+    ///
+    /// - Throws: `ClockUnsure` when the test clock cannot be read.
+    public func now() throws -> Timestamp {
+        guard let path = options.testClock else { return SystemTime.timestamp() }
+        return try FileClock(path: path).now()
+    }
+
+    /// Opens the database and its keys.
+    ///
+    /// Root becomes the owner of the database first, so read every file that the command line names before.
+    ///
+    /// - Parameter makes: Whether a database that is not there is made, with its master key. A dry run makes it in a
+    ///   folder of its own that is gone afterwards.
+    /// - Throws: `CommandFailure` (`NO_DATABASE`) where there is none and none is to be made; `StorageError`,
+    ///   `VaultFault`, `ClockUnsure`, `ServedClock.Mismatch`.
+    public func open(makes: Bool = false) throws -> Workspace {
+        try database.becomeOwner()
+        var database = database
+        var file = keyFile
+        var scratch: String?
+        if try !database.exists() {
+            guard makes else { throw missing }
+            if isDryRun {
+                let folder = try Self.scratchFolder(surroundings.environment["TMPDIR"] ?? "/tmp")
+                scratch = folder
+                database = self.database(in: folder)
+                file = KeyFile(configured: nil, folder: folder)
+            }
+        }
+        do {
+            let now = try now()
+            let connection = try database.openForCommandLine(isMade: makes)
+            try checkClock(connection, at: now)
+            let vault = try Vault.open(connection, of: database, file: file, at: now)
+            return Workspace(connection, vault, self, now, scratch: scratch)
+        } catch {
+            if let scratch { Self.removeScratch(scratch) }
+            throw error
+        }
+    }
+
+    private var missing: CommandFailure {
+        CommandFailure(
+            code: "NO_DATABASE",
+            "there is no database in \(settings.data); make one with: countersign admin vendor create, seed or serve, or "
+                + "name its folder with --data"
+        )
+    }
+
+    private func database(in folder: String) -> Database {
+        // The state version is an order and follows real time, also under a test clock.
+        var options = Database.Options(now: { SystemTime.microseconds() })
+        options.synchronous = surroundings.synchronous
+        options.lockWait = settings.lockWait
+        return Database(folder: folder, options: options)
+    }
+
+    /// Refuses the wrong kind of clock, and a clock that no change should be dated by.
+    private func checkClock(_ connection: borrowing CommandLineConnection, at now: Timestamp) throws {
+        let (mark, lastCommit) = try connection.snapshot { db in
+            (try ServedClock.mark(in: db), Timestamp(secondsSinceEpoch: try db.committedAt()))
+        }
+        guard options.testClock == nil else { return try ServedClock.check(.test, against: mark) }
+        try ServedClock.check(.wall, against: mark)
+        let known = lastCommit > .earliest ? lastCommit : nil
+        let watch = ClockGuard(startingAt: SystemTime.reading(), lastCommit: known, isAccepted: false)
+        guard let doubt = watch.doubt else { return }
+        throw ClockUnsure(
+            reason: "\(doubt.text): set it right, or let a server accept it once (countersign serve --accept-clock)"
+        )
+    }
+
+    // MARK: Progress
+
+    /// Shows how far a long command is, where somebody watches; `nil` takes the line away.
+    public func progress(_ text: String?) {
+        guard surroundings.output.isWatched, !options.isJSON, !options.isQuiet else { return }
+        try? surroundings.output.error(Array("\r\u{1B}[K\(text ?? "")".utf8))
+    }
+
+    // MARK: A folder for a dry run
+
+    private static func scratchFolder(_ parent: String) throws -> String {
+        var template = Array("\(parent)/countersign-dry-run.XXXXXX".utf8CString)
+        let made = template.withUnsafeMutableBufferPointer { buffer in
+            buffer.baseAddress.map { mkdtemp($0) != nil } ?? false
+        }
+        let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        guard made else { throw StorageError(.access, code: errno, "cannot make a folder for a dry run in \(parent)") }
+        return path
+    }
+
+    static func removeScratch(_ folder: String) {
+        for name in [
+            "countersign.db", "countersign.db-wal", "countersign.db-shm", "write.lock", "serve.lock", "master.key",
+        ] {
+            unlink("\(folder)/\(name)")
+        }
+        rmdir(folder)
+    }
+}
+
+/// The open database, its keys, and the one reading of the clock that everything in this command carries.
+public struct Workspace: ~Copyable {
+    /// The database.
+    public let connection: CommandLineConnection
+    /// Its keys.
+    public let vault: Vault
+    /// Who acts, and when.
+    public let actor: Actor
+    /// Where randomness comes from.
+    public let entropy: any Entropy
+    /// Whether what is written is undone at the end.
+    public let isDryRun: Bool
+    private let scratch: String?
+
+    init(
+        _ connection: consuming CommandLineConnection,
+        _ vault: Vault,
+        _ context: CommandContext,
+        _ now: Timestamp,
+        scratch: String?
+    ) {
+        self.connection = connection
+        self.vault = vault
+        actor = Actor(name: context.surroundings.actor, now: now)
+        entropy = context.surroundings.entropy
+        isDryRun = context.isDryRun
+        self.scratch = scratch
+    }
+
+    deinit {
+        if let scratch { CommandContext.removeScratch(scratch) }
+    }
+
+    /// Now.
+    public var now: Timestamp { actor.now }
+
+    /// The database's data keys.
+    public var keys: DataKeys { vault.keys }
+
+    /// Asks questions of the database as it is now.
+    ///
+    /// - Throws: What `body` throws, and `StorageError`.
+    public borrowing func read<R>(_ body: (borrowing Snapshot) throws -> R) throws -> R {
+        try connection.snapshot(body)
+    }
+
+    /// Runs one write transaction, undone at the end of a dry run. No input, output or cryptography in it.
+    ///
+    /// - Throws: What `body` throws, and `StorageError`; then nothing is changed.
+    public borrowing func write<R>(_ body: (borrowing WriteTransaction) throws -> R) throws -> R {
+        try connection.write(isDryRun: isDryRun, body)
+    }
+}

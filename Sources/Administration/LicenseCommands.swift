@@ -1,0 +1,4 @@
+/// `admin license …`.
+enum LicenseCommands {
+    static let all: [Command] = []
+}
