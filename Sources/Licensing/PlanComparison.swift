@@ -49,10 +49,9 @@ extension Plan {
         let oldOfflineLife = offlineLife ?? settings.offlineLife
         if (new.offlineLife ?? settings.offlineLife).canBeShorter(than: oldOfflineLife) { taken.append(.offlineLife) }
         for (name, old) in meters.sorted(by: { $0.key < $1.key }) {
-            let floor = meterLimits[name]
-            let before = max(old, floor ?? old)
-            let after = [new.meters[name], floor].compactMap { $0 }.max()
-            if after.map({ $0 < before }) ?? true { taken.append(.meter(name)) }
+            // The product's own limit counts where it is higher.
+            let after = [new.meters[name], meterLimits[name]].compactMap { $0 }.max()
+            if after.map({ $0 < old }) ?? true { taken.append(.meter(name)) }
         }
         return taken
     }

@@ -253,18 +253,17 @@ import Testing
         #expect(SeatFacts(activations: []).newlyClonedFingerprint == nil)
     }
 
-    @Test("a cloned fingerprint takes no seat over any more")
+    @Test("a cloned fingerprint takes no seat over any more, whoever calls")
     func cloned() throws {
         let license = try License.fixture()
         let five = try #require(Digest256.number(5))
-        let facts = SeatFacts(
-            activations: [.fixture(1, fingerprint: five)],
-            replacedByFingerprint: five,
-            clonedFingerprints: [five]
-        )
+        let seats = [Activation.fixture(1, fingerprint: five)]
+        let stranger = SeatFacts(activations: seats, clonedFingerprints: [five])
+        let replaced = SeatFacts(activations: seats, replacedByFingerprint: five, clonedFingerprints: [five])
 
-        #expect(isNew(decide(license, install: 9, fingerprint: five, given: facts)))
-        #expect(facts.newlyClonedFingerprint == nil)
+        #expect(isNew(decide(license, install: 9, fingerprint: five, given: stranger)))
+        #expect(isNew(decide(license, install: 9, fingerprint: five, given: replaced)))
+        #expect(replaced.newlyClonedFingerprint == nil)
     }
 
     @Test("two installs that know no fingerprint are never one machine")
