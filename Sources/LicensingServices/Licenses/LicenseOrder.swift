@@ -25,7 +25,7 @@ public struct LicenseOrder: Hashable, Sendable {
     /// The customer's name.
     public var customerName: String?
     /// The customer's e-mail address: what a customer is recognized by.
-    public var customerEmail: String?
+    public var customerEmail: EmailAddress?
     /// A key that exists already, as it was sold; `nil`: one is made. A secret.
     public var importedKey: String?
 
@@ -42,7 +42,7 @@ public struct LicenseOrder: Hashable, Sendable {
         offlineLife: CalendarDuration? = nil,
         environment: EnvironmentRule? = nil,
         customerName: String? = nil,
-        customerEmail: String? = nil,
+        customerEmail: EmailAddress? = nil,
         importedKey: String? = nil
     ) {
         self.plan = plan
@@ -75,7 +75,7 @@ public struct LicenseOrder: Hashable, Sendable {
             plan.text, mode.rawValue, seatLimit?.text ?? "", seatPolicy?.rawValue ?? "", ends, startsAt?.rfc3339 ?? "",
             maintenanceUntil?.rfc3339 ?? "", offlineLife?.iso8601 ?? "",
             environment.map { String(decoding: $0.json, as: UTF8.self) } ?? "", customerName ?? "",
-            customerEmail ?? "", importedKey ?? "",
+            customerEmail?.text ?? "", importedKey ?? "",
         ]
     }
 }

@@ -64,7 +64,7 @@ public struct LicenseService: Sendable {
             return Issued(license: known, isRepeated: true, key: nil)
         }
         guard let plan = try PlanStore.find(order.plan, of: product.id, in: db) else {
-            throw Refusal(.planNotFound, "the product has no plan \(order.plan)", member: "plan")
+            throw Self.noPlan(order.plan)
         }
         guard try LicenseKeyStore.find(draft.key.digest, in: db) == nil else {
             throw Refusal(.alreadyExists, "a license has this key already", member: "key")
@@ -88,9 +88,7 @@ public struct LicenseService: Sendable {
             orderID: order.orderID,
             keyLastFour: draft.key.key.lastFour
         )
-        if let start = license.startsAt, let end = license.expiresAt, end <= start {
-            throw Refusal(.validation, "must be after the start", member: "expires_at")
-        }
+        try Self.check(license)
         try LicenseStore.insert(license, orderDigest: draft.orderDigest, in: db)
         try insert(draft.key, of: license.id, at: actor.now, in: db)
         if isAudited {
@@ -124,14 +122,14 @@ public struct LicenseService: Sendable {
     ) throws -> Customer.ID? {
         let (name, email) = (draft.order.customerName, draft.order.customerEmail)
         guard name != nil || email != nil else { return nil }
-        if let email, var known = try CustomerStore.find(email: email, of: vendor, in: db) {
+        if let email, var known = try CustomerStore.find(email: email.text, of: vendor, in: db) {
             if let name, known.name != name {
                 known.name = name
                 try CustomerStore.update(known, in: db)
             }
             return known.id
         }
-        let customer = Customer(id: draft.customer, vendor: vendor, name: name, email: email)
+        let customer = Customer(id: draft.customer, vendor: vendor, name: name, email: email?.text)
         try CustomerStore.insert(customer, at: now, in: db)
         return customer.id
     }
@@ -212,6 +210,79 @@ public struct LicenseService: Sendable {
         try LicenseStore.update(changed, in: db)
         try record(action, changed, of: product, before: license, because: reason, by: actor, in: db)
         return changed
+    }
+
+    // MARK: - Edit
+
+    /// Edits a license; its standing never changes by it. An edit that changes nothing writes nothing.
+    ///
+    /// A customer's name is that of all licenses of the customer; a license without a customer gets one of its own.
+    ///
+    /// - Throws: `Refusal` (`PLAN_NOT_FOUND`, `VALIDATION` for an end that is not after the start), `StorageError`, what the
+    ///   source of entropy throws.
+    public func edit(
+        _ license: License,
+        of product: Product,
+        by changes: LicenseChanges,
+        because reason: String? = nil,
+        by actor: Actor,
+        in db: borrowing WriteTransaction
+    ) throws -> License {
+        let plan = try changes.plan.map { code in
+            guard let plan = try PlanStore.find(code, of: product.id, in: db) else { throw Self.noPlan(code) }
+            return plan
+        }
+        var edited = license.edited(
+            by: LicenseEdit(
+                plan: plan,
+                seatLimit: changes.seatLimit,
+                seatPolicy: changes.seatPolicy,
+                end: changes.end,
+                maintenanceUntil: changes.maintenanceUntil,
+                offlineLife: changes.offlineLife,
+                environment: changes.environment
+            )
+        )
+        // What was said about the end must make sense; an end that is left alone is not looked at.
+        if changes.end != nil { try Self.check(edited) }
+        var isRenamed = false
+        if let name = changes.customerName {
+            isRenamed = try rename(&edited, to: name, vendor: product.vendor, at: actor.now, in: db)
+        }
+        guard edited != license || isRenamed else { return license }
+        if edited != license { try LicenseStore.update(edited, in: db) }
+        try record("license.edit", edited, of: product, before: license, because: reason, by: actor, in: db)
+        return edited
+    }
+
+    /// Gives the license's customer a name; whether that changed anything.
+    private func rename(
+        _ license: inout License,
+        to name: String,
+        vendor: Vendor.ID,
+        at now: Timestamp,
+        in db: borrowing WriteTransaction
+    ) throws -> Bool {
+        guard var customer = try license.customer.flatMap({ id in try CustomerStore.find(id, in: db) }) else {
+            let customer = Customer(id: try Identifier(at: now, entropy: entropy), vendor: vendor, name: name)
+            try CustomerStore.insert(customer, at: now, in: db)
+            license.customer = customer.id
+            return true
+        }
+        guard customer.name != name else { return false }
+        customer.name = name
+        try CustomerStore.update(customer, in: db)
+        return true
+    }
+
+    private static func check(_ license: License) throws(Refusal) {
+        if let start = license.startsAt, let end = license.expiresAt, end <= start {
+            throw Refusal(.validation, "must be after the start", member: "expires_at")
+        }
+    }
+
+    private static func noPlan(_ code: PlanCode) -> Refusal {
+        Refusal(.planNotFound, "the product has no plan \(code)", member: "plan")
     }
 
     // MARK: - Term, key and seats
@@ -309,7 +380,10 @@ public struct LicenseService: Sendable {
     ///
     /// - Throws: `StorageError`, `CryptographyError`.
     public func currentKey<DB: Queries & ~Copyable>(of license: License.ID, in db: borrowing DB) throws -> String? {
-        guard let kept = try LicenseKeyStore.sealedCurrent(of: license, in: db) else { return nil }
+        try LicenseKeyStore.sealedCurrent(of: license, in: db).map { try open($0) }
+    }
+
+    func open(_ kept: LicenseKeyStore.Sealed) throws -> String {
         let key = try keys.open(kept.sealed, from: .licenseKey, row: kept.digest.hexadecimal)
         return String(decoding: key.copy(), as: UTF8.self)
     }

@@ -195,6 +195,14 @@ package enum LicenseKeyStore {
         package var isReplaced: Bool
     }
 
+    /// A key as it is kept for sending it again.
+    package struct Sealed: Hashable, Sendable {
+        /// What it was sealed under.
+        package var digest: Digest256
+        /// The key, sealed.
+        package var sealed: [UInt8]
+    }
+
     package static func insert(
         _ digest: Digest256,
         of license: License.ID,
@@ -239,14 +247,14 @@ package enum LicenseKeyStore {
     package static func sealedCurrent<DB: Queries & ~Copyable>(
         of license: License.ID,
         in db: borrowing DB
-    ) throws -> (digest: Digest256, sealed: [UInt8])? {
+    ) throws -> Sealed? {
         try db.first(
             """
             SELECT digest, sealed FROM license_keys
             WHERE license_id = :license_id AND replaced_at IS NULL AND sealed IS NOT NULL
             """,
             ["license_id": .id(license)],
-            { row in (try row.digest(), try row.blob()) }
+            { row in Sealed(digest: try row.digest(), sealed: try row.blob()) }
         )
     }
 }

@@ -1,0 +1,124 @@
+package import Licensing
+package import Storage
+
+extension LicenseStore {
+    /// The license of one vendor and mode; what belongs to another is not there.
+    package static func find<DB: Queries & ~Copyable>(
+        _ id: License.ID,
+        of vendor: Vendor.ID,
+        mode: Mode,
+        in db: borrowing DB
+    ) throws -> License? {
+        try db.first(
+            """
+            SELECT * FROM license_facts WHERE id = :id AND mode = :mode
+                AND product_id IN (SELECT products.id FROM products WHERE products.vendor_id = :vendor_id)
+            """,
+            ["id": .id(id), "mode": .word(mode), "vendor_id": .id(vendor)],
+            { row in try read(&row) }
+        )
+    }
+
+    /// The licenses of one vendor and mode that were issued for an order, in one product or in all: at most one in each.
+    package static func find<DB: Queries & ~Copyable>(
+        orderID: String,
+        of vendor: Vendor.ID,
+        product: Product.ID?,
+        mode: Mode,
+        in db: borrowing DB
+    ) throws -> [License] {
+        try db.all(
+            """
+            SELECT * FROM license_facts WHERE mode = :mode AND order_id = :order_id
+                AND product_id IN (
+                    SELECT products.id FROM products
+                    WHERE products.vendor_id = :vendor_id AND (:product_id IS NULL OR products.id = :product_id)
+                )
+            ORDER BY id
+            """,
+            [
+                "mode": .word(mode), "order_id": .text(orderID), "vendor_id": .id(vendor),
+                "product_id": .idOrNull(product),
+            ],
+            { row in try read(&row) }
+        )
+    }
+
+    /// The license that an order gave, and the digest of what was ordered.
+    package static func order<DB: Queries & ~Copyable>(
+        _ orderID: String,
+        of product: Product.ID,
+        mode: Mode,
+        in db: borrowing DB
+    ) throws -> (license: License.ID, digest: Digest256)? {
+        try db.first(
+            """
+            SELECT id, order_digest FROM licenses
+            WHERE product_id = :product_id AND mode = :mode AND order_id = :order_id
+            """,
+            ["product_id": .id(product), "mode": .word(mode), "order_id": .text(orderID)],
+            { row in (try row.id(), try row.digest()) }
+        )
+    }
+
+    /// Licenses in the order of their ids, those after `cursor` (exclusive), at most `limit`.
+    ///
+    /// A status is looked at only as far as columns say it: grace is counted in calendar months, so whoever asks for
+    /// `expired` or `active` must ask each license again.
+    package static func list<DB: Queries & ~Copyable>(
+        _ filter: LicenseFilter,
+        after cursor: License.ID?,
+        limit: Int,
+        at now: Timestamp,
+        in db: borrowing DB
+    ) throws -> [License] {
+        var conditions: [String] = []
+        var parameters: [String: Value] = ["limit": .int(limit)]
+        func add(_ name: String, _ value: Value, _ condition: String) {
+            conditions.append(condition)
+            parameters[name] = value
+        }
+        if let cursor { add("cursor", .id(cursor), "id > :cursor") }
+        if let product = filter.product { add("product_id", .id(product), "product_id = :product_id") }
+        if let vendor = filter.vendor {
+            add(
+                "vendor_id",
+                .id(vendor),
+                "product_id IN (SELECT products.id FROM products WHERE products.vendor_id = :vendor_id)"
+            )
+        }
+        if let plan = filter.plan { add("plan", .text(plan.text), "plan_code = :plan") }
+        if let mode = filter.mode { add("mode", .word(mode), "mode = :mode") }
+        if let order = filter.orderID { add("order_id", .text(order), "order_id = :order_id") }
+        if let email = filter.customerEmail {
+            add(
+                "email",
+                .text(email.text),
+                "customer_id IN (SELECT customers.id FROM customers WHERE customers.email = :email)"
+            )
+        }
+        let isActive = "standing = 'active' AND coalesce(starts_at, 0) <= :now"
+        switch filter.status {
+        case nil: break
+        case .revoked: conditions.append("standing = 'revoked'")
+        case .suspended: conditions.append("standing = 'suspended'")
+        case .notStarted: add("now", .instant(now), "standing = 'active' AND starts_at > :now")
+        case .expired: add("now", .instant(now), "\(isActive) AND expires_at <= :now")
+        case .active: add("now", .instant(now), isActive)
+        }
+        let condition = conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ")
+        return try db.all(
+            built: "SELECT * FROM license_facts \(condition) ORDER BY id LIMIT :limit",
+            parameters,
+            { row in try read(&row) }
+        )
+    }
+}
+
+extension ProductStore {
+    /// Every product of the server, in the order of their ids.
+    package static func all<DB: Queries & ~Copyable>(in db: borrowing DB) throws -> [Product] {
+        let ids = try db.all("SELECT id FROM products ORDER BY id") { row in try row.id(of: Product.self) }
+        return try ids.compactMap { id in try find(id, in: db) }
+    }
+}
