@@ -38,46 +38,91 @@ public struct LicenseService: Sendable {
         public let key: LicenseKey?
     }
 
-    /// Writes a license that was made ready, unless its order id was issued with the same parameters before.
+    /// Writes a license that was made ready, unless its order id was issued with the same parameters before, or the same
+    /// key imported.
     ///
-    /// - Parameter isAudited: `false` for imports, which write one row for all.
     /// - Throws: `Refusal` (`PLAN_NOT_FOUND`, `ORDER_ID_CONFLICT`, `ALREADY_EXISTS` for a key that is there, `VALIDATION`),
     ///   `StorageError`.
     public func issue(
         _ draft: LicenseDraft,
         of product: Product,
         by actor: Actor,
-        isAudited: Bool = true,
         in db: borrowing WriteTransaction
     ) throws -> Issued {
+        var plans = KnownPlans(of: product.id)
+        if let id = try known(draft, of: product, &plans, in: db) {
+            guard let license = try LicenseStore.find(id, in: db) else { throw Self.notFound }
+            return Issued(license: license, isRepeated: true, key: nil)
+        }
+        let customer = try customer(of: draft, vendor: product.vendor, at: actor.now, in: db)
+        let license = try license(draft, for: customer, of: product, at: actor.now, &plans, in: db)
+        try write(license, draft, at: actor.now, in: db)
+        try record("license.issue", license, of: product, before: nil, by: actor, in: db)
+        return Issued(license: license, isRepeated: false, key: draft.key.key)
+    }
+
+    /// The license that the same order, or the same imported key, gave before.
+    ///
+    /// - Throws: `Refusal` where the order or the key is there with other parameters.
+    func known<DB: Queries & ~Copyable>(
+        _ draft: LicenseDraft,
+        of product: Product,
+        _ plans: inout KnownPlans,
+        in db: borrowing DB
+    ) throws -> License.ID? {
         let order = draft.order
         if let orderID = order.orderID,
-            let known = try LicenseStore.find(orderID: orderID, of: product.id, mode: order.mode, in: db)
+            let known = try LicenseStore.order(orderID, of: product.id, mode: order.mode, in: db)
         {
-            guard try LicenseStore.orderDigest(of: known.id, in: db) == draft.orderDigest else {
+            guard known.digest == draft.orderDigest else {
                 throw Refusal(
                     .orderIDConflict,
                     "order \(orderID) was issued with other parameters",
                     member: "order_id"
                 )
             }
-            return Issued(license: known, isRepeated: true, key: nil)
+            return known.license
         }
-        guard let plan = try PlanStore.find(order.plan, of: product.id, in: db) else {
-            throw Self.noPlan(order.plan)
+        guard order.importedKey != nil, let match = try LicenseKeyStore.find(draft.key.digest, in: db) else {
+            return nil
         }
-        guard try LicenseKeyStore.find(draft.key.digest, in: db) == nil else {
-            throw Refusal(.alreadyExists, "a license has this key already", member: "key")
-        }
+        // A license of no order has no digest of what was ordered: what was said must be what it is.
+        guard order.orderID == nil, !match.isReplaced, let there = try LicenseStore.find(match.license, in: db),
+            there.orderID == nil, there.mode == order.mode, try isSameCustomer(there, order, in: db),
+            there.isSame(as: try license(draft, for: there.customer, of: product, at: there.issuedAt, &plans, in: db))
+        else { throw Refusal(.alreadyExists, "a license has this key already", member: "key") }
+        return match.license
+    }
+
+    private func isSameCustomer<DB: Queries & ~Copyable>(
+        _ license: License,
+        _ order: LicenseOrder,
+        in db: borrowing DB
+    ) throws -> Bool {
+        let customer = try license.customer.flatMap { id in try CustomerStore.find(id, in: db) }
+        return customer?.email == order.customerEmail?.text
+    }
+
+    /// The license that an order asks for, not yet written.
+    func license<DB: Queries & ~Copyable>(
+        _ draft: LicenseDraft,
+        for customer: Customer.ID?,
+        of product: Product,
+        at now: Timestamp,
+        _ plans: inout KnownPlans,
+        in db: borrowing DB
+    ) throws -> License {
+        let order = draft.order
+        guard let plan = try plans.find(order.plan, in: db) else { throw Self.noPlan(order.plan) }
         let license = License(
             id: draft.id,
             product: product.id,
             mode: order.mode,
             plan: plan,
-            customer: try customer(of: draft, vendor: product.vendor, at: actor.now, in: db),
-            issuedAt: actor.now,
+            customer: customer,
+            issuedAt: now,
             startsAt: order.startsAt,
-            term: LicenseTerm(order.end, under: plan, from: order.startsAt ?? actor.now),
+            term: LicenseTerm(order.end, under: plan, from: order.startsAt ?? now),
             maintenanceUntil: order.maintenanceUntil,
             overrides: LicenseOverrides(
                 seatLimit: order.seatLimit,
@@ -89,12 +134,18 @@ public struct LicenseService: Sendable {
             keyLastFour: draft.key.key.lastFour
         )
         try Self.check(license)
+        return license
+    }
+
+    /// Writes a new license and its key, without an audit row.
+    func write(
+        _ license: License,
+        _ draft: LicenseDraft,
+        at now: Timestamp,
+        in db: borrowing WriteTransaction
+    ) throws {
         try LicenseStore.insert(license, orderDigest: draft.orderDigest, in: db)
-        try insert(draft.key, of: license.id, at: actor.now, in: db)
-        if isAudited {
-            try record("license.issue", license, of: product, before: nil, by: actor, in: db)
-        }
-        return Issued(license: license, isRepeated: false, key: draft.key.key)
+        try insert(draft.key, of: license.id, at: now, in: db)
     }
 
     private func insert(
@@ -114,7 +165,7 @@ public struct LicenseService: Sendable {
     }
 
     /// The customer an order names: known by the e-mail address within the vendor, or made.
-    private func customer(
+    func customer(
         of draft: LicenseDraft,
         vendor: Vendor.ID,
         at now: Timestamp,
@@ -411,5 +462,35 @@ public struct LicenseService: Sendable {
             by: actor,
             in: db
         )
+    }
+}
+
+/// The plans of a product as one transaction has read them, each once.
+struct KnownPlans {
+    private let product: Product.ID
+    private var plans: [PlanCode: Plan] = [:]
+
+    init(of product: Product.ID) { self.product = product }
+
+    mutating func find<DB: Queries & ~Copyable>(_ code: PlanCode, in db: borrowing DB) throws -> Plan? {
+        if let plan = plans[code] { return plan }
+        plans[code] = try PlanStore.find(code, of: product, in: db)
+        return plans[code]
+    }
+}
+
+extension License {
+    /// Whether the two say the same, whatever their ids, and whatever became of them since.
+    fileprivate func isSame(as other: License) -> Bool {
+        plan == other.plan && startsAt == other.startsAt && maintenanceUntil == other.maintenanceUntil
+            && overrides == other.overrides && (term == other.term || term.isBegun(other.term, at: firstActivatedAt))
+    }
+}
+
+extension LicenseTerm {
+    /// Whether this is what `pending` became with the first activation.
+    fileprivate func isBegun(_ pending: LicenseTerm, at start: Timestamp?) -> Bool {
+        guard let duration = pending.pendingDuration, let start else { return false }
+        return self == .counted(duration, from: start)
     }
 }
