@@ -34,7 +34,8 @@ public struct SignedTransaction: Sendable {
 
     /// The transaction, once its chain, signature, clock and members are found right.
     ///
-    /// Takes about half a millisecond with a new chain, about a tenth with one that `chains` knows.
+    /// Takes two to three milliseconds with a new chain, whose upper certificates are on P-384, and about a third of
+    /// one with a chain that `chains` knows.
     public func verified(at now: Timestamp, chains: inout ChainCache) throws(StoreRefusal) -> StoreTransaction {
         try StoreTransaction(document.verified(at: now, chains: &chains))
     }
