@@ -17,6 +17,8 @@ public enum ProblemCode: String, CaseIterable, Sendable {
     case meterNotFound = "METER_NOT_FOUND"
     case productNotFound = "PRODUCT_NOT_FOUND"
     case planNotFound = "PLAN_NOT_FOUND"
+    case activationNotFound = "ACTIVATION_NOT_FOUND"
+    case customerNotFound = "CUSTOMER_NOT_FOUND"
     case methodNotAllowed = "METHOD_NOT_ALLOWED"
     case requestTimeout = "REQUEST_TIMEOUT"
     case noSeatsAvailable = "NO_SEATS_AVAILABLE"
@@ -27,6 +29,9 @@ public enum ProblemCode: String, CaseIterable, Sendable {
     case idempotencyConflict = "IDEMPOTENCY_CONFLICT"
     case orderIDConflict = "ORDER_ID_CONFLICT"
     case notRenewable = "NOT_RENEWABLE"
+    case alreadyExists = "ALREADY_EXISTS"
+    case affectsExisting = "AFFECTS_EXISTING"
+    case ambiguous = "AMBIGUOUS"
     case licenseRevoked = "LICENSE_REVOKED"
     case licenseSuspended = "LICENSE_SUSPENDED"
     case licenseExpired = "LICENSE_EXPIRED"
@@ -50,11 +55,13 @@ public enum ProblemCode: String, CaseIterable, Sendable {
         case .unauthenticated: 401
         case .purchaseRevoked, .purchaseExpired: 402
         case .forbidden: 403
-        case .notFound, .licenseNotFound, .meterNotFound, .productNotFound, .planNotFound: 404
+        case .notFound, .licenseNotFound, .meterNotFound, .productNotFound, .planNotFound, .activationNotFound,
+            .customerNotFound:
+            404
         case .methodNotAllowed: 405
         case .requestTimeout: 408
         case .noSeatsAvailable, .notActivated, .transferLimit, .licenseNotStarted, .licenseReissued,
-            .idempotencyConflict, .orderIDConflict, .notRenewable:
+            .idempotencyConflict, .orderIDConflict, .notRenewable, .alreadyExists, .affectsExisting, .ambiguous:
             409
         case .licenseRevoked, .licenseSuspended, .licenseExpired: 410
         case .bodyTooLarge: 413
@@ -87,6 +94,8 @@ public enum ProblemCode: String, CaseIterable, Sendable {
         case .meterNotFound: "No meter has this name"
         case .productNotFound: "There is no such product"
         case .planNotFound: "There is no such plan"
+        case .activationNotFound: "There is no such seat"
+        case .customerNotFound: "There is no such customer"
         case .methodNotAllowed: "This address does not take this method"
         case .requestTimeout: "The request did not arrive in time"
         case .noSeatsAvailable: "No seat is free"
@@ -97,6 +106,9 @@ public enum ProblemCode: String, CaseIterable, Sendable {
         case .idempotencyConflict: "The idempotency key was used for another request"
         case .orderIDConflict: "The order id was used for another order"
         case .notRenewable: "The license has no end to renew"
+        case .alreadyExists: "It exists already"
+        case .affectsExisting: "The change would take a right from existing licenses"
+        case .ambiguous: "More than one thing has this name"
         case .licenseRevoked: "The license was revoked"
         case .licenseSuspended: "The license is suspended"
         case .licenseExpired: "The license has expired"

@@ -1,0 +1,144 @@
+public import Diagnostics
+public import HTTPServer
+import Licensing
+import LicensingServices
+public import Storage
+import Synchronization
+import SystemPrimitives
+
+/// How an API server listens and what it tells.
+public struct APIServerOptions: Sendable {
+    /// Addresses, time-outs and limits.
+    public var http: ServerOptions
+    /// Threads that answer requests, each with a reader of its own; at least 1.
+    public var loops: Int
+    /// The URL that clients use, without a slash at its end; nil: not configured.
+    public var baseURL: String?
+    /// Which requests get a line in the log.
+    public var requestLogging: RequestLogging
+
+    /// Options; the defaults are those of the configuration file.
+    public init(
+        http: ServerOptions = ServerOptions(),
+        loops: Int = ServerOptions.defaultLoops,
+        baseURL: String? = nil,
+        requestLogging: RequestLogging = .all
+    ) {
+        self.http = http
+        self.loops = loops
+        self.baseURL = baseURL
+        self.requestLogging = requestLogging
+    }
+}
+
+/// A running API server: its loops, and the writer behind them.
+public final class APIServer: Sendable {
+    private let server: Server<LoopState>
+    private let shared: ServerShared
+    private let writer: SystemPrimitives.Thread
+    private let isStopped = Atomic<Bool>(false)
+
+    private init(_ server: Server<LoopState>, _ shared: ServerShared, _ writer: SystemPrimitives.Thread) {
+        self.server = server
+        self.shared = shared
+        self.writer = writer
+    }
+
+    /// Starts the writer's thread and the loops; requests are served when this returns.
+    ///
+    /// - Parameters:
+    ///   - services: what answers are made of.
+    ///   - database: the one that `writer` writes to; each loop opens a reader of its own.
+    ///   - queue: the one that `writer` takes its jobs from.
+    ///   - writer: opened by `Database.openForServing`; whatever a start has to write is written already.
+    ///   - metrics: made by `Routes.makeMetrics()`.
+    ///   - log: where requests and failures are told.
+    ///   - onWriterFailure: called on the writer's thread when three commits in a row failed; it is to end the process
+    ///     with exit code 1.
+    /// - Throws: `ListenError`, `SystemError`, `StorageError`; nothing is left running then.
+    public static func start(
+        _ options: APIServerOptions,
+        services: Services,
+        database: Database,
+        queue: APIWriterQueue,
+        writer: consuming sending APIWriter,
+        metrics: ServerMetrics,
+        log: Log,
+        onWriterFailure: @escaping @Sendable (StorageError) -> Void
+    ) throws -> APIServer {
+        let shared = ServerShared(
+            queue: queue,
+            database: database,
+            log: log,
+            metrics: metrics,
+            baseURL: options.baseURL,
+            requestLogging: options.requestLogging,
+            routes: Routes.all
+        )
+        let mailboxes = try Mailbox<LoopState>.make(loops: options.loops)
+        let delivery = Delivery(mailboxes: mailboxes, shared: shared)
+        let thread = try SystemPrimitives.Thread.start("writer", with: writer) { writer in
+            writer.run(deliver: delivery.deliver, abort: onWriterFailure)
+        }
+        do {
+            let server = try Server.start(options.http, router: Routes.router, mailboxes: mailboxes) { index in
+                try LoopState.open(services, shared, index: index)
+            }
+            return APIServer(server, shared, thread)
+        } catch {
+            queue.stop()
+            thread.join()
+            throw error
+        }
+    }
+
+    /// Where it listens, with the ports the system chose.
+    public var addresses: [ListenAddress] { server.addresses }
+
+    /// Counts of connections.
+    public var connections: ConnectionStatistics { server.connections }
+
+    /// Which requests get a line in the log; may be changed while the server runs.
+    public var requestLogging: RequestLogging {
+        get { shared.requestLogging }
+        set { shared.requestLogging = newValue }
+    }
+
+    /// The numbers of this moment, in the text format of Prometheus.
+    public func metricsText() -> [UInt8] {
+        let metrics = shared.metrics
+        metrics.metrics.set(metrics.openConnections, server.connections.open)
+        return metrics.metrics.text()
+    }
+
+    /// Ends gracefully: no more connections, running requests are answered, everything accepted is written. Blocks for
+    /// up to `ServerOptions.shutdownGraceSeconds` and the writer's last batch; a second call does nothing.
+    public func stop() {
+        guard !isStopped.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        shared.isStopping.store(true, ordering: .releasing)
+        server.stop()
+        server.join()
+        shared.queue.stop()
+        writer.join()
+    }
+}
+
+/// Parts the writer's answers by loop: one post for each loop and batch.
+private struct Delivery: Sendable {
+    let mailboxes: [Mailbox<LoopState>]
+    let shared: ServerShared
+
+    func deliver(_ answers: inout [APIWriterQueue.Answer]) {
+        var byLoop: [[Answer<LoopState>]] = Array(repeating: [], count: mailboxes.count)
+        for answer in answers {
+            switch answer.ticket {
+            case .request(let ticket): byLoop[Int(ticket.loop)].append(Answer(ticket, answer.result))
+            case .sightings:
+                guard case .failure(let error) = answer.result else { continue }
+                let reason = (error as? StorageError)?.description ?? String(reflecting: type(of: error))
+                shared.log.warning("sightings_lost", ["reason": .string(reason)])
+            }
+        }
+        for index in mailboxes.indices { mailboxes[index].post(&byLoop[index]) }
+    }
+}

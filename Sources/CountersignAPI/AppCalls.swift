@@ -1,0 +1,207 @@
+import CountersignWire
+import HTTPServer
+import Licensing
+import LicensingServices
+import Storage
+import StrictJSON
+
+/// The members of a call by an app.
+protocol AppBody: Sendable {
+    /// Reads the members; throws `reader.failure` once everything was read.
+    init(reading reader: inout AppRequestReader) throws
+}
+
+/// A call that asks: answered from the snapshot in which the caller was recognized, unless something must be written first.
+protocol AppQuestion: AppBody {
+    /// What one snapshot says.
+    associatedtype Facts: Sendable
+
+    /// Reads the facts.
+    func facts(for contact: Contact, install: Install?, in db: borrowing Snapshot) throws -> Facts
+
+    /// What must be written before the answer, beside the first contact of the install: nil for nothing.
+    func write(before facts: Facts, for contact: Contact) -> (@Sendable (borrowing WriteTransaction) throws -> Void)?
+
+    /// The answer, or what is thrown in its place.
+    func response(to facts: Facts, for contact: Contact, in context: inout LoopState) throws -> HTTPResponse
+}
+
+extension AppQuestion {
+    func write(before facts: Facts, for contact: Contact) -> (@Sendable (borrowing WriteTransaction) throws -> Void)? {
+        nil
+    }
+}
+
+/// A call that changes something: decided and recorded in the writer's transaction.
+protocol AppAction: AppBody {
+    /// What became of it.
+    associatedtype Result: Sendable
+
+    /// Decides and records; the install's contact too, whatever is decided.
+    func perform(for contact: Contact, in db: borrowing WriteTransaction) throws -> Result
+
+    /// The answer, or what is thrown in its place.
+    func response(to result: Result, for contact: Contact, in context: inout LoopState) throws -> HTTPResponse
+}
+
+/// What a snapshot made of a request.
+private enum Reading<Body: AppBody, Facts: Sendable>: Sendable {
+    /// It is sound.
+    case call(Body, Contact, Install?, Facts)
+    /// It is not; if the contact names an install, that was in contact all the same.
+    case refused(any Error, Contact, Install?)
+}
+
+/// What a handler takes out of the loop's buffer before the snapshot.
+private struct AppEnvelope: Sendable {
+    let token: PresentedToken
+    let now: Timestamp
+    let body: [UInt8]
+    let mediaTypeProblem: Problem?
+
+    init(_ request: HTTPRequest, _ services: Services) throws {
+        token = try .ofApp(request)
+        try token.required()
+        now = try services.clock.now()
+        body = request.bodyBytes()
+        do {
+            try MediaType.check(request)
+            mediaTypeProblem = nil
+        } catch {
+            mediaTypeProblem = Problem(error)
+        }
+    }
+
+    /// Recognizes the caller, reads the body and, if it is sound, asks `facts`; all within one snapshot.
+    func read<Body: AppBody, Facts: Sendable>(
+        _: Body.Type,
+        _ services: Services,
+        in db: borrowing Snapshot,
+        facts: (Body, Contact, borrowing Snapshot) throws -> (Install?, Facts)
+    ) throws -> Reading<Body, Facts> {
+        let principal = try token.principal(.publishable, at: now, in: db)
+        guard let caller = principal.caller else {
+            throw Problem(.forbidden, "This credential is not for this route.")
+        }
+        if let mediaTypeProblem { throw mediaTypeProblem }
+        let document = try JSONDocument(parsing: body)
+        var reader = try AppRequestReader(document.root, for: caller, keys: services.keys)
+        func contact() -> Contact {
+            Contact(
+                caller: caller,
+                credential: principal.credential.id,
+                now: now,
+                install: reader.install,
+                nonce: reader.nonce,
+                services: services
+            )
+        }
+        let body: Body
+        do {
+            body = try Body(reading: &reader)
+        } catch {
+            let contact = contact()
+            return .refused(error, contact, try contact.row(in: db))
+        }
+        let contact = contact()
+        let (install, facts) = try facts(body, contact, db)
+        return .call(body, contact, install, facts)
+    }
+}
+
+extension LoopState {
+    /// Answers a question of an app.
+    ///
+    /// The first contact of an install goes through the writer whatever the answer is, so that its clock starts (design 1.7).
+    mutating func ask<Question: AppQuestion>(
+        _: Question.Type,
+        _ request: HTTPRequest
+    ) throws -> Outcome<Job> {
+        let services = services
+        let envelope = try AppEnvelope(request, services)
+        let reading = try reader.snapshot { db in
+            try envelope.read(Question.self, services, in: db) { question, contact, db in
+                let install = try contact.row(in: db)
+                return (install, try question.facts(for: contact, install: install, in: db))
+            }
+        }
+        switch reading {
+        case .refused(let error, let contact, let install): return try refuse(error, contact, install)
+        case .call(let question, let contact, let install, let facts):
+            let isNew = contact.install != nil && install == nil
+            let write = question.write(before: facts, for: contact)
+            guard isNew || write != nil else {
+                note(contact, install)
+                return .reply(try question.response(to: facts, for: contact, in: &self))
+            }
+            return .write(for: contact.origin) { db in
+                if isNew { try contact.record(in: db) }
+                try write?(db)
+            } then: { _, context in
+                // Asked again, so that the answer and its bundle tell of one state, the one that was written included.
+                let (install, facts) = try context.reader.snapshot { db in
+                    let install = try contact.row(in: db)
+                    return (install, try question.facts(for: contact, install: install, in: db))
+                }
+                context.trace(contact, install)
+                return try question.response(to: facts, for: contact, in: &context)
+            }
+        }
+    }
+
+    /// Has the writer do what an app asks.
+    mutating func act<Action: AppAction>(
+        _: Action.Type,
+        _ request: HTTPRequest
+    ) throws -> Outcome<Job> {
+        let services = services
+        let envelope = try AppEnvelope(request, services)
+        let reading: Reading<Action, Bool> = try reader.snapshot { db in
+            try envelope.read(Action.self, services, in: db) { _, _, _ in (nil, true) }
+        }
+        switch reading {
+        case .refused(let error, let contact, let install): return try refuse(error, contact, install)
+        case .call(let action, let contact, _, _):
+            return .write(for: contact.origin) { db in
+                try action.perform(for: contact, in: db)
+            } then: { result, context in
+                context.trace(contact, nil)
+                return try action.response(to: result, for: contact, in: &context)
+            }
+        }
+    }
+
+    /// Refuses a call whose members are not sound, after its install's first contact was recorded.
+    private mutating func refuse(_ error: any Error, _ contact: Contact, _ install: Install?) throws -> Outcome<Job> {
+        guard contact.install != nil && install == nil else {
+            note(contact, install)
+            throw error
+        }
+        return .write(for: contact.origin) { db in
+            try contact.record(in: db)
+        } then: { _, context in
+            context.trace(contact, nil)
+            throw error
+        }
+    }
+
+    /// Remembers that a known install was in contact.
+    private mutating func note(_ contact: Contact, _ install: Install?) {
+        trace(contact, install)
+        guard let claim = contact.install, let install else { return }
+        sightings.note(install, claim, of: contact.caller, at: contact.now)
+    }
+
+    private mutating func trace(_ contact: Contact, _ install: Install?) {
+        trace.credential = contact.credential
+        trace.install = install?.id
+    }
+}
+
+extension Contact {
+    /// Records the install's contact.
+    func record(in db: borrowing WriteTransaction) throws {
+        guard let install else { return }
+        try services.installs.record(install, of: caller, at: now, in: db)
+    }
+}

@@ -1,0 +1,164 @@
+import CountersignWire
+import HTTPServer
+import Licensing
+import LicensingServices
+import Storage
+
+/// What a request shows to say who is calling.
+struct PresentedToken: Sendable {
+    /// The token, whoever's it is; nil where the request shows none.
+    let bytes: [UInt8]?
+
+    /// Reads the token of a route for apps: `Authorization: Bearer`, or `X-API-Key`.
+    ///
+    /// A vendor's key in `X-Vendor-API-Key` is read where there is nothing else: it opens none of these routes, and who
+    /// holds one is told so.
+    ///
+    /// - Throws: `Problem` with `MALFORMED_REQUEST` when the request names two.
+    static func ofApp(_ request: HTTPRequest) throws -> PresentedToken {
+        let authorization = try single(request.headers("authorization"), "Authorization")
+        let key = try single(request.headers("x-api-key"), "X-API-Key")
+        if let authorization, let key {
+            guard let token = bearerToken(authorization), token.elementsEqual(key.utf8) else {
+                throw Problem(.malformedRequest, "Authorization and X-API-Key name two different credentials.")
+            }
+            return PresentedToken(bytes: token)
+        }
+        if let authorization { return PresentedToken(bytes: bearerToken(authorization)) }
+        return PresentedToken(bytes: (key ?? request.header("x-vendor-api-key")).map { Array($0.utf8) })
+    }
+
+    /// Reads the token of a route of administration: `Authorization: Bearer` alone.
+    ///
+    /// An app's key in `X-API-Key` is read where there is nothing else, to be told that it opens none of these routes; a
+    /// secret one does not belong there and is not looked at.
+    ///
+    /// - Throws: `Problem` with `MALFORMED_REQUEST` when the request names two.
+    static func ofAdministration(_ request: HTTPRequest) throws -> PresentedToken {
+        let presented = try ofApp(request)
+        if request.headerCount("authorization") > 0 { return presented }
+        let isSecret = presented.bytes?.starts(with: Array("sk_".utf8)) ?? false
+        return isSecret ? PresentedToken(bytes: nil) : presented
+    }
+
+    private static func single(_ values: [String], _ name: StaticString) throws -> String? {
+        guard values.count <= 1 else { throw Problem(.malformedRequest, "There is more than one \(name) field.") }
+        return values.first
+    }
+
+    /// The token of `Bearer <token>`, the scheme in any case (RFC 6750 §2.1, RFC 9110 §11.1); nil for another scheme.
+    private static func bearerToken(_ value: String) -> [UInt8]? {
+        let bytes = Array(value.utf8)
+        guard bytes.count > 7, bytes[6] == 0x20 || bytes[6] == 0x09,
+            String(decoding: bytes[..<6], as: UTF8.self).lowercased() == "bearer"
+        else { return nil }
+        let token = bytes[7...].drop { $0 == 0x20 || $0 == 0x09 }
+        return token.isEmpty ? nil : Array(token)
+    }
+}
+
+extension PresentedToken {
+    /// Who the token belongs to, if it is of this kind.
+    ///
+    /// - Throws: `Problem` with `UNAUTHENTICATED` for none, a wrong, revoked or ended one, and with `FORBIDDEN` for a good
+    ///   one of another kind; `StorageError`.
+    func principal<DB: Queries & ~Copyable>(
+        _ kind: CredentialKind,
+        at now: Timestamp,
+        in db: borrowing DB
+    ) throws -> Principal {
+        let bytes = try required()
+        guard let principal = try CredentialService.principal(token: bytes, at: now, in: db) else {
+            throw Self.unauthenticated("The credential is not valid.")
+        }
+        guard principal.credential.kind == kind else {
+            throw Problem(.forbidden, "This credential is not for this route.")
+        }
+        return principal
+    }
+
+    /// The token, where there is one.
+    ///
+    /// - Throws: `Problem` with `UNAUTHENTICATED`.
+    @discardableResult
+    func required() throws -> [UInt8] {
+        guard let bytes else { throw Self.unauthenticated("The request carries no credential.") }
+        return bytes
+    }
+
+    private static func unauthenticated(_ detail: String) -> Problem { Problem(.unauthenticated, detail) }
+}
+
+/// An administrator of a vendor, or of one product, over HTTP.
+struct AdministrationCaller: Sendable {
+    /// Whose administrator.
+    let vendor: Vendor
+    /// The one product the credential is for; nil: all of the vendor's, and a request names one.
+    let product: Product?
+    /// Live or test.
+    let mode: Mode
+    /// For audit and log.
+    let credential: CredentialID
+    /// The request's one reading of the clock.
+    let now: Timestamp
+
+    /// For `Outcome.write`.
+    var origin: Origin { Origin(credential) }
+}
+
+extension LoopState {
+    /// Who calls a route of administration.
+    ///
+    /// Opens a snapshot of its own: to be called before any other.
+    ///
+    /// - Throws: `Problem` for a missing, wrong or unfit credential, `ClockUnsure`, `StorageError`.
+    mutating func authenticateAdministration(_ request: HTTPRequest) throws -> AdministrationCaller {
+        let token = try PresentedToken.ofAdministration(request)
+        try token.required()
+        let now = try services.clock.now()
+        let principal = try reader.snapshot { db in try token.principal(.secret, at: now, in: db) }
+        trace.credential = principal.credential.id
+        return AdministrationCaller(
+            vendor: principal.vendor,
+            product: principal.product,
+            mode: principal.credential.mode,
+            credential: principal.credential.id,
+            now: now
+        )
+    }
+}
+
+/// Which credential a route takes.
+public enum RouteCredential: Sendable {
+    /// None.
+    case none
+    /// An app's, `pk_`.
+    case app
+    /// An administrator's, `sk_`.
+    case administration
+
+    /// What is asked before a body is read.
+    var admission: Admission<LoopState>? {
+        switch self {
+        case .none: nil
+        case .app:
+            { request, context in
+                let token = try PresentedToken.ofApp(request)
+                try token.required()
+                let now = try context.services.clock.now()
+                _ = try context.reader.snapshot { db in try token.principal(.publishable, at: now, in: db) }
+                try Self.checkMediaType(request)
+            }
+        case .administration:
+            { request, context in
+                _ = try context.authenticateAdministration(request)
+                try Self.checkMediaType(request)
+            }
+        }
+    }
+
+    /// A body that comes with a GET is not looked at, so its type does not matter.
+    private static func checkMediaType(_ request: HTTPRequest) throws {
+        if request.method != .get && request.method != .head { try MediaType.check(request) }
+    }
+}

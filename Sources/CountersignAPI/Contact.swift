@@ -1,0 +1,48 @@
+import HTTPServer
+import Licensing
+import LicensingServices
+import Storage
+
+/// One call of an app: on whose behalf, by which install, and when. Carried from the request to the job and back.
+struct Contact: Sendable {
+    let caller: Caller
+    let credential: CredentialID
+    /// The request's one reading of the clock.
+    let now: Timestamp
+    /// The install that calls; nil where the question named none.
+    let install: InstallClaim?
+    /// Comes back in the bundle.
+    let nonce: String?
+    let services: Services
+
+    /// For `Outcome.write`.
+    var origin: Origin { Origin(credential) }
+
+    /// The install's row; nil before its first contact was recorded, or where the question named none.
+    func row<DB: Queries & ~Copyable>(in db: borrowing DB) throws -> Install? {
+        guard let install else { return nil }
+        return try services.installs.find(install, of: caller, in: db)
+    }
+
+    /// What the bundle for the calling install will say; nil where the question named none.
+    func state<DB: Queries & ~Copyable>(of row: Install?, in db: borrowing DB) throws -> InstallState? {
+        guard let install else { return nil }
+        return try services.bundles.state(
+            of: row,
+            subject: install.subject,
+            nonce: nonce,
+            for: caller,
+            at: now,
+            in: db
+        )
+    }
+}
+
+extension LoopState {
+    /// Signs the bundle for an install as the database is now: after a write, what was committed is in it.
+    mutating func currentBundle(for contact: Contact) throws -> (token: [UInt8], state: InstallState) {
+        let state = try reader.snapshot { db in try contact.state(of: try contact.row(in: db), in: db) }
+        guard let state else { preconditionFailure("a bundle is for an install") }
+        return (try bundle(for: state, at: contact.now), state)
+    }
+}

@@ -1,0 +1,63 @@
+public import HTTPServer
+import Licensing
+public import Storage
+
+/// A write: runs in the writer's transaction and returns how its result is rendered, once it is committed.
+public typealias WriteJob = @Sendable (borrowing WriteTransaction) throws -> Render<LoopState>
+
+/// What a handler asks another thread to do.
+public struct Job: Sendable {
+    /// Which thread does it.
+    enum Work: Sendable {
+        /// The writer, within its transaction.
+        case write(WriteJob)
+    }
+
+    /// Who asks: one origin may fill a quarter of the writer's queue.
+    let origin: Origin
+    let work: Work
+}
+
+/// Whom a job is done for.
+struct Origin: Hashable, Sendable {
+    let number: UInt64
+
+    /// The credential that a request came with. Its 64 last bits are random, so that they are a digest already.
+    init(_ credential: CredentialID) { number = credential.low }
+
+    private init(number: UInt64) { self.number = number }
+
+    /// The server itself.
+    static let server = Origin(number: 0)
+}
+
+/// Where the answer to a write belongs.
+public enum JobTicket: Sendable, Hashable {
+    /// The request that waits for it.
+    case request(Ticket)
+    /// Nowhere: what a loop learned, flushed now and then.
+    case sightings
+}
+
+/// The queue between loops and writer.
+public typealias APIWriterQueue = WriterQueue<JobTicket, Render<LoopState>>
+
+/// The writer behind that queue.
+public typealias APIWriter = Writer<JobTicket, Render<LoopState>>
+
+extension Outcome where Job == CountersignAPI.Job {
+    /// Has `job` run in the writer's transaction; after the COMMIT `then` renders its result on the loop.
+    ///
+    /// `job` may run twice and must not look at anything but what it captured and the transaction.
+    static func write<Result: Sendable>(
+        for origin: Origin,
+        _ job: @escaping @Sendable (borrowing WriteTransaction) throws -> Result,
+        then render: @escaping @Sendable (Result, inout LoopState) throws -> HTTPResponse
+    ) -> Outcome {
+        let write: WriteJob = { db in
+            let result = try job(db)
+            return { context in try render(result, &context) }
+        }
+        return .job(CountersignAPI.Job(origin: origin, work: .write(write)))
+    }
+}

@@ -1,0 +1,170 @@
+import CountersignWire
+import Diagnostics
+public import HTTPServer
+import Licensing
+import LicensingServices
+import Storage
+import Synchronization
+
+/// What one event loop owns: its reader, its signing contexts, and what it gathers between two flushes.
+///
+/// Handlers get it as a parameter. Nothing here is shared between loops but `services` and `shared`.
+public struct LoopState: ~Copyable, LoopContext {
+    let services: Services
+    let shared: ServerShared
+    let reader: Reader
+    var signers: SignerCache
+    /// What reads learned of installs since the last flush.
+    var sightings = Sightings()
+    /// What was counted since the last tick.
+    var shard: MetricShard
+    /// What is known of the request being answered, for its line in the log.
+    var trace = RequestTrace()
+    private var ticksSinceFlush = 0
+    /// The writer's counts that the metrics have; kept by the loop that gathers them.
+    private var gathered: WriterCounts?
+
+    /// Ticks, each about a second, between two flushes.
+    private static let ticksPerFlush = 5
+
+    private init(
+        services: Services,
+        shared: ServerShared,
+        reader: consuming Reader,
+        signers: consuming SignerCache,
+        shard: consuming MetricShard,
+        gathered: WriterCounts?
+    ) {
+        self.services = services
+        self.shared = shared
+        self.reader = reader
+        self.signers = signers
+        self.shard = shard
+        self.gathered = gathered
+    }
+
+    /// The state of one loop.
+    ///
+    /// - Parameter index: the loop's; the first one also gathers the writer's numbers for the metrics.
+    /// - Throws: `StorageError` when the database does not open.
+    static func open(_ services: Services, _ shared: ServerShared, index: Int) throws -> sending LoopState {
+        LoopState(
+            services: services,
+            shared: shared,
+            reader: try shared.database.openReader(),
+            signers: SignerCache(keys: services.keys),
+            shard: shared.metrics.metrics.shard(),
+            gathered: index == 0 ? WriterCounts() : nil
+        )
+    }
+
+    // MARK: LoopContext
+
+    /// See `LoopContext`: puts all writes of a wake-up into the writer's queue.
+    public mutating func submit(_ submissions: inout [Submission<Job>]) {
+        var writes: [APIWriterQueue.Submission] = []
+        writes.reserveCapacity(submissions.count)
+        for submission in submissions {
+            switch submission.job.work {
+            case .write(let job):
+                writes.append(
+                    APIWriterQueue.Submission(
+                        ticket: .request(submission.ticket),
+                        origin: submission.job.origin.number,
+                        job: job
+                    )
+                )
+            }
+        }
+        if shared.queue.submit(&writes) {
+            submissions.removeAll(keepingCapacity: true)
+            return
+        }
+        shard.add(shared.metrics.refusedJobs, UInt64(writes.count))
+        let refused = Set(writes.map(\.ticket))
+        submissions.removeAll { !refused.contains(.request($0.ticket)) }
+    }
+
+    /// See `LoopContext`: the one place where an error meets a status.
+    public mutating func response(to error: any Error, for request: RequestOutline) -> HTTPResponse {
+        var problem = Problem(error)
+        if let report = problem.report {
+            shared.log.write(
+                report.level,
+                "request_failed",
+                [
+                    "request_id": .string(request.requestID), "route": .string(request.route ?? "none"),
+                    "code": .string(problem.body.code.rawValue), "reason": .string(report.reason),
+                ]
+            )
+        }
+        problem.body.requestID = request.requestID
+        trace.code = problem.body.code
+        shard.add(shared.metrics.refusals[problem.body.code.rawValue])
+        return problem.response()
+    }
+
+    /// See `LoopContext`: one line in the log, and the numbers.
+    public mutating func didRespond(_ summary: RequestSummary) {
+        let route = summary.request.route
+        shared.metrics.count(
+            route: route.flatMap { shared.routeNumbers[$0] },
+            status: summary.status.code,
+            microseconds: UInt64(max(0, summary.microseconds)),
+            in: &shard
+        )
+        trace.write(summary, to: shared.log, which: shared.requestLogging)
+        trace = RequestTrace()
+    }
+
+    /// See `LoopContext`: hands what was gathered to the metrics, and every fifth time to the writer.
+    public mutating func tick() {
+        gathered?.gather(from: shared, into: &shard)
+        shared.metrics.metrics.merge(&shard)
+        ticksSinceFlush += 1
+        if ticksSinceFlush >= Self.ticksPerFlush || shared.isStopping.load(ordering: .acquiring) { flush() }
+    }
+
+    /// Has the writer write what was seen; where its queue is full, the next flush tries again.
+    mutating func flush() {
+        ticksSinceFlush = 0
+        guard !sightings.isEmpty else { return }
+        let seen = sightings.take()
+        let directory = services.installs
+        var submissions = [
+            APIWriterQueue.Submission(ticket: .sightings, origin: Origin.server.number) { db in
+                try seen.write(by: directory, in: db)
+                return { _ in HTTPResponse(.noContent) }
+            }
+        ]
+        if !shared.queue.submit(&submissions) { sightings = seen }
+    }
+
+    // MARK: Bundles
+
+    /// Signs the bundle that says `state`.
+    mutating func bundle(for state: InstallState, at now: Timestamp) throws -> [UInt8] {
+        shard.add(shared.metrics.signatures)
+        return try signers.bundle(for: state, at: now)
+    }
+}
+
+/// The writer's counts as of the last look.
+struct WriterCounts: Sendable {
+    private var commits = 0
+    private var failedCommits = 0
+
+    /// Adds what the writer did since the last look.
+    mutating func gather(from shared: ServerShared, into shard: inout MetricShard) {
+        guard let now = shared.database.options.now() else { return }
+        let status = shared.queue.status(now: now)
+        let metrics = shared.metrics
+        shard.add(metrics.commits, UInt64(max(0, status.commits - commits)))
+        shard.add(metrics.failedCommits, UInt64(max(0, status.failedCommits - failedCommits)))
+        commits = status.commits
+        failedCommits = status.failedCommits
+        metrics.metrics.set(metrics.queuedJobs, status.waiting)
+        metrics.metrics.set(metrics.walBytes, status.walBytes)
+        metrics.metrics.set(metrics.droppedLogLines, shared.log.droppedLines)
+    }
+}

@@ -1,0 +1,148 @@
+import CountersignWire
+public import Diagnostics
+public import HTTPServer
+
+/// One thing the API can do: what serves it, and what describes it.
+public struct Endpoint: Sendable {
+    /// For logs: one of few words.
+    public let name: String
+    /// The method.
+    public let method: HTTPMethod
+    /// The path, parameters in braces.
+    public let path: String
+    /// One sentence for the description of the interface.
+    public let summary: String
+    /// Which credential it takes.
+    public let credential: RouteCredential
+    /// Longest body in bytes; nil for the server's default.
+    public let bodyLimit: Int?
+    let handler: Handler<LoopState>
+
+    init(
+        _ name: String,
+        _ method: HTTPMethod,
+        _ path: String,
+        _ summary: String,
+        credential: RouteCredential,
+        bodyLimit: Int? = nil,
+        handler: @escaping Handler<LoopState>
+    ) {
+        self.name = name
+        self.method = method
+        self.path = path
+        self.summary = summary
+        self.credential = credential
+        self.bodyLimit = bodyLimit
+        self.handler = handler
+    }
+
+    /// What the server routes by.
+    var route: Route<LoopState> {
+        let handler = handler
+        return Route(name, method, path, bodyLimit: bodyLimit, admit: credential.admission) { request, context in
+            context.trace = RequestTrace()
+            let outcome = try handler(request, &context)
+            // Its answer comes later; others come before.
+            if case .job = outcome { context.trace = RequestTrace() }
+            return outcome
+        }
+    }
+}
+
+/// The one table of everything the API can do: requests are served from it, and it describes the interface.
+public enum Routes {
+    /// Every endpoint.
+    public static let all: [Endpoint] = apps + keys + server
+
+    /// Makes the numbers for the server's metrics, by these routes and all codes.
+    public static func makeMetrics() -> ServerMetrics {
+        ServerMetrics(routes: all.map(\.path), codes: ProblemCode.allCases.map(\.rawValue))
+    }
+
+    /// All routes, to be found by path and method.
+    static var router: Router<LoopState> { Router(all.map(\.route)) }
+
+    /// Whether a route is one that a load balancer asks all day.
+    static func isHealthCheck(_ name: String?) -> Bool {
+        guard let name else { return false }
+        return healthChecks.contains(name)
+    }
+
+    private static let healthChecks: Set<String> = ["health", "ready", "v1.health", "v1.ready"]
+
+    private static let apps = [
+        Endpoint("activate", .post, "/v1/activate", "Claims a seat of a license.", credential: .app) {
+            try $1.act(Activate.self, $0)
+        },
+        Endpoint("validate", .post, "/v1/validate", "Asks whether a license is in force.", credential: .app) {
+            try $1.ask(Validate.self, $0)
+        },
+        Endpoint("deactivate", .post, "/v1/deactivate", "Releases the install's seat.", credential: .app) {
+            try $1.act(Deactivate.self, $0)
+        },
+        Endpoint("heartbeat", .post, "/v1/heartbeat", "Renews a floating lease.", credential: .app) {
+            try $1.ask(Heartbeat.self, $0)
+        },
+        Endpoint("seats", .post, "/v1/seats", "Lists the seats of a license.", credential: .app) {
+            try $1.ask(ListSeats.self, $0)
+        },
+        Endpoint("sync", .post, "/v1/sync", "Fetches the install's current bundle.", credential: .app) {
+            try $1.ask(Sync.self, $0)
+        },
+    ]
+
+    private static let keys = [
+        Endpoint(
+            "keys",
+            .get,
+            "/v1/keys",
+            "The public keys of the vendor and mode.",
+            credential: .app,
+            handler: KeyRoutes.ofCaller
+        ),
+        Endpoint(
+            "jwks",
+            .get,
+            "/v1/vendors/{slug}/jwks.json",
+            "The public keys of a vendor's live mode.",
+            credential: .none,
+            handler: KeyRoutes.ofVendor
+        ),
+    ]
+
+    private static let server = [
+        Endpoint("root", .get, "/", "What this server is.", credential: .none, handler: ServerRoutes.root),
+        Endpoint(
+            "health",
+            .get,
+            "/health",
+            "Whether the process answers.",
+            credential: .none,
+            handler: ServerRoutes.health
+        ),
+        Endpoint(
+            "ready",
+            .get,
+            "/ready",
+            "Whether decisions can be made and kept.",
+            credential: .none,
+            handler: ServerRoutes.ready
+        ),
+        Endpoint(
+            "v1.health",
+            .get,
+            "/v1/health",
+            "Whether the process answers.",
+            credential: .none,
+            handler: ServerRoutes.health
+        ),
+        Endpoint(
+            "v1.ready",
+            .get,
+            "/v1/ready",
+            "Whether decisions can be made and kept.",
+            credential: .none,
+            handler: ServerRoutes.ready
+        ),
+    ]
+}

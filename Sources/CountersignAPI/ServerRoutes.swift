@@ -1,0 +1,55 @@
+import CountersignWire
+import HTTPServer
+import Licensing
+import LicensingServices
+import Storage
+import StrictJSON
+
+/// What the server says about itself.
+enum ServerRoutes {
+    /// `GET /health`: the process answers.
+    static func health(_ request: HTTPRequest, _ context: inout LoopState) throws -> Outcome<Job> {
+        .reply(.json(.ok, healthBody))
+    }
+
+    /// Made once: this is what a load balancer asks all day.
+    private static let healthBody = Array(#"{"status":"ok"}"#.utf8)
+
+    /// `GET /ready`: whether decisions can be made and written down, by the writer's last commit or its own probe.
+    static func ready(_ request: HTTPRequest, _ context: inout LoopState) throws -> Outcome<Job> {
+        _ = try context.services.clock.now()
+        let shared = context.shared
+        guard let now = shared.database.options.now() else {
+            throw ClockUnsure(reason: "the database's clock is not trusted")
+        }
+        let status = shared.queue.status(now: now)
+        guard status.isReady else {
+            throw status.lastError
+                ?? StorageError(.unavailable, status.hasStopped ? "the writer has stopped" : "nothing was written yet")
+        }
+        var json = JSONWriter()
+        json.object { json in
+            json.member("status", "ready")
+            json.member("warnings", list: status.isLogLarge ? ["wal_large"] : []) { $1.value($0) }
+        }
+        return .reply(.json(.ok, json.finish()))
+    }
+
+    /// `GET /`: what this is.
+    static func root(_ request: HTTPRequest, _ context: inout LoopState) throws -> Outcome<Job> {
+        let base = context.shared.baseURL ?? ""
+        var json = JSONWriter()
+        json.object { json in
+            json.member("name", "Countersign")
+            json.member("description", "A licensing server: it signs what an app's user may do.")
+            json.member("links") { json in
+                json.object { json in
+                    json.member("api", "\(base)/v1")
+                    json.member("health", "\(base)/health")
+                    json.member("ready", "\(base)/ready")
+                }
+            }
+        }
+        return .reply(.json(.ok, json.finish()))
+    }
+}

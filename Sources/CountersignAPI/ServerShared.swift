@@ -1,0 +1,56 @@
+import Diagnostics
+import HTTPServer
+import Storage
+import Synchronization
+
+/// Which requests get a line in the log; health checks never do.
+public enum RequestLogging: UInt8, Sendable {
+    /// Every one.
+    case all
+    /// Those answered with a status from 400 on.
+    case failures
+    /// None.
+    case off
+}
+
+/// What all loops of a server look at.
+final class ServerShared: Sendable {
+    let queue: APIWriterQueue
+    let database: Database
+    let log: Log
+    let metrics: ServerMetrics
+    /// The URL that clients use; `nil`: not configured.
+    let baseURL: String?
+    /// The place of each route, by its name, in the list that the metrics were made with.
+    let routeNumbers: [String: Int]
+    private let requestLoggingNumber: Atomic<UInt8>
+    /// Set before the loops are told to stop: every tick flushes then.
+    let isStopping = Atomic<Bool>(false)
+
+    init(
+        queue: APIWriterQueue,
+        database: Database,
+        log: Log,
+        metrics: ServerMetrics,
+        baseURL: String?,
+        requestLogging: RequestLogging,
+        routes: [Endpoint]
+    ) {
+        self.queue = queue
+        self.database = database
+        self.log = log
+        self.metrics = metrics
+        self.baseURL = baseURL
+        requestLoggingNumber = Atomic(requestLogging.rawValue)
+        routeNumbers = Dictionary(
+            routes.enumerated().map { ($0.element.name, $0.offset) },
+            uniquingKeysWith: { first, _ in first }
+        )
+    }
+
+    /// Which requests get a line in the log; may be changed while the server runs.
+    var requestLogging: RequestLogging {
+        get { RequestLogging(rawValue: requestLoggingNumber.load(ordering: .relaxed)) ?? .all }
+        set { requestLoggingNumber.store(newValue.rawValue, ordering: .relaxed) }
+    }
+}

@@ -1,0 +1,40 @@
+public import Cryptography
+public import Licensing
+public import LicensingServices
+
+/// Everything that answers are made of, the same value for every loop: no service has state of its own.
+public struct Services: Sendable {
+    /// What secrets are looked up and sealed with.
+    public let keys: DataKeys
+    /// Claims, renews and releases seats.
+    public let seats: SeatService
+    /// Finds installs, and records first contacts.
+    public let installs: InstallDirectory
+    /// Gathers the facts of bundles.
+    public let bundles: BundleService
+    /// Makes credentials.
+    public let credentials: CredentialService
+    /// Makes and rotates signing keys.
+    public let signingKeys: SigningKeyService
+    /// What time it is, asked once for each request.
+    public let clock: any WallClock
+    /// Where identifiers and secrets come from.
+    public let entropy: any Entropy
+
+    /// Services of one database.
+    ///
+    /// - Parameters:
+    ///   - keys: the data keys of that database.
+    ///   - clock: what time it is.
+    ///   - entropy: where identifiers and secrets come from.
+    public init(keys: DataKeys, clock: any WallClock, entropy: any Entropy = SystemEntropy()) {
+        self.keys = keys
+        self.clock = clock
+        self.entropy = entropy
+        seats = SeatService(entropy: entropy)
+        installs = InstallDirectory(entropy: entropy)
+        bundles = BundleService()
+        credentials = CredentialService(keys: keys, entropy: entropy)
+        signingKeys = SigningKeyService(keys: keys, entropy: entropy)
+    }
+}
