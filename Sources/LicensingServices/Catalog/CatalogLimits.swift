@@ -20,4 +20,17 @@ public enum CatalogLimits {
         guard kept.count <= longest else { throw ValueFault("must have at most \(longest) characters") }
         return String(kept)
     }
+
+    /// The issuer of a vendor's bundles: an http or https URL without blanks. `countersign:` is kept for vendors
+    /// without one, so that none can pass for another.
+    ///
+    /// - Throws: `ValueFault`.
+    public static func checkedIssuer(_ text: String) throws(ValueFault) -> String {
+        let rest = ["https://", "http://"].first { text.hasPrefix($0) }.map { text.dropFirst($0.count) }
+        let isPlain = text.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "\"") }
+        guard let rest, !rest.isEmpty, isPlain, text.utf8.count <= 255 else {
+            throw ValueFault("must be a URL like https://licenses.example.com, at most 255 bytes long")
+        }
+        return text
+    }
 }

@@ -1,0 +1,110 @@
+public import Licensing
+public import Storage
+internal import StrictJSON
+
+/// What is said about a product; what is `nil` or not listed is left alone.
+public struct ProductChanges: Equatable, Sendable {
+    /// For people.
+    public var name: String?
+    /// What its new license keys begin with.
+    public var keyPrefix: KeyPrefix?
+    /// Settings by name; `nil` unsets one: its default counts then.
+    public var settings: [ProductSetting: String?]
+
+    /// Changes of these members.
+    public init(name: String? = nil, keyPrefix: KeyPrefix? = nil, settings: [ProductSetting: String?] = [:]) {
+        self.name = name
+        self.keyPrefix = keyPrefix
+        self.settings = settings
+    }
+}
+
+extension CatalogService {
+    /// A product that is not yet written.
+    ///
+    /// - Throws: `Refusal` for a name or a setting that is none, what the source of entropy throws.
+    public func draft(
+        product slug: Slug,
+        of vendor: Vendor.ID,
+        _ changes: ProductChanges,
+        at now: Timestamp
+    ) throws -> Product {
+        let id: Product.ID = try Identifier(at: now, entropy: entropy)
+        return try Product(id: id, vendor: vendor, slug: slug, name: slug.text).edited(by: changes)
+    }
+
+    /// Writes a new product; its trial plan is named by an edit, once there is one.
+    ///
+    /// - Throws: `Refusal` (`ALREADY_EXISTS`, `PLAN_NOT_FOUND`), `StorageError`.
+    public func create(_ product: Product, by actor: Actor, in db: borrowing WriteTransaction) throws {
+        guard try ProductStore.find(slug: product.slug, of: product.vendor, in: db) == nil else {
+            throw Refusal(.alreadyExists, "the vendor has a product \(product.slug) already", member: "slug")
+        }
+        try requireTrialPlan(of: product, in: db)
+        try ProductStore.insert(product, at: actor.now, in: db)
+        try record("product.create", product.id.text, of: product.vendor, after: product.jsonText, by: actor, in: db)
+    }
+
+    /// Edits a product.
+    ///
+    /// - Throws: `Refusal` (`VALIDATION`, `PLAN_NOT_FOUND` for a trial plan that is not there), `StorageError`.
+    public func edit(
+        _ product: Product,
+        by changes: ProductChanges,
+        actor: Actor,
+        in db: borrowing WriteTransaction
+    ) throws -> (product: Product, outcome: Outcome) {
+        let edited = try product.edited(by: changes)
+        guard edited != product else { return (product, .unchanged) }
+        if edited.settings.trialPlan != product.settings.trialPlan { try requireTrialPlan(of: edited, in: db) }
+        try ProductStore.update(edited, in: db)
+        try record(
+            "product.set",
+            product.id.text,
+            of: product.vendor,
+            before: product.jsonText,
+            after: edited.jsonText,
+            by: actor,
+            in: db
+        )
+        return (edited, .changed)
+    }
+
+    private func requireTrialPlan(of product: Product, in db: borrowing WriteTransaction) throws {
+        guard let code = product.settings.trialPlan, try PlanStore.find(code, of: product.id, in: db) == nil else {
+            return
+        }
+        throw Refusal(.planNotFound, "the product has no plan \(code)", member: "trial_plan")
+    }
+}
+
+extension Product {
+    /// The product after an edit; that its trial plan is there is still to be seen.
+    ///
+    /// - Throws: `Refusal` (`VALIDATION`) naming the member.
+    public func edited(by changes: ProductChanges) throws(Refusal) -> Product {
+        var edited = self
+        if let name = changes.name { edited.name = try CatalogService.checkedName(name) }
+        if let prefix = changes.keyPrefix { edited.keyPrefix = prefix }
+        for setting in ProductSetting.allCases {
+            guard let text = changes.settings[setting] else { continue }
+            do throws(ValueFault) {
+                try edited.settings.set(setting, to: text)
+                if setting == .extra, let extra = edited.settings.extra {
+                    edited.settings.extra = try Self.checkedExtra(extra)
+                }
+            } catch {
+                throw Refusal(.validation, error.reason, member: setting.rawValue)
+            }
+        }
+        return edited
+    }
+
+    private static func checkedExtra(_ text: String) throws(ValueFault) -> String {
+        guard let document = try? JSONDocument(parsing: Array(text.utf8), maximumDepth: 16),
+            document.root.kind == .object
+        else { throw ValueFault("must be one JSON object, at most 16 deep") }
+        // As it was written, without the blanks around it: it stands in signed documents.
+        return String(decoding: document.root.source, as: UTF8.self)
+    }
+}
