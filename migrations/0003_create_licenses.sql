@@ -80,6 +80,7 @@ CREATE TABLE installs (
     UNIQUE (product_id, mode, digest)
 ) STRICT;
 
+CREATE INDEX installs_by_last_seen ON installs (last_seen_at);
 CREATE INDEX installs_by_fingerprint ON installs (product_id, mode, fingerprint) WHERE fingerprint IS NOT NULL;
 
 CREATE TABLE activations (
@@ -104,7 +105,7 @@ CREATE TABLE activations (
 
 CREATE UNIQUE INDEX activations_held ON activations (license_id, install_id) WHERE released_at IS NULL;
 CREATE INDEX activations_by_license ON activations (license_id, activated_at);
-CREATE INDEX activations_by_install ON activations (install_id) WHERE released_at IS NULL;
+CREATE INDEX activations_by_install ON activations (install_id, released_at);
 
 -- A reinstall took a seat over: the seat keeps its id, the old install is replaced.
 CREATE TABLE seat_takeovers (
@@ -117,7 +118,8 @@ CREATE TABLE seat_takeovers (
     PRIMARY KEY (activation_id, taken_over_at, to_install_id)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX seat_takeovers_by_old_install ON seat_takeovers (license_id, from_install_id, taken_over_at);
+CREATE INDEX seat_takeovers_by_old_install ON seat_takeovers (from_install_id, license_id, taken_over_at);
+CREATE INDEX seat_takeovers_by_new_install ON seat_takeovers (to_install_id);
 
 -- Fingerprints that two machines share: they take no seat over on this license any more.
 CREATE TABLE cloned_fingerprints (

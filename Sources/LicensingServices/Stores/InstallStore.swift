@@ -60,6 +60,26 @@ package enum InstallStore {
         )
     }
 
+    /// Removes installs that were not seen since `instant` and that no other row names, at most `limit`; how many it were.
+    package static func removeUnseen(
+        since instant: Timestamp,
+        limit: Int,
+        in db: borrowing WriteTransaction
+    ) throws -> Int {
+        try db.run(
+            """
+            DELETE FROM installs WHERE id IN (
+                SELECT id FROM installs WHERE last_seen_at <= :instant
+                    AND NOT EXISTS (SELECT 1 FROM activations WHERE activations.install_id = installs.id)
+                    AND NOT EXISTS (SELECT 1 FROM seat_takeovers WHERE from_install_id = installs.id)
+                    AND NOT EXISTS (SELECT 1 FROM seat_takeovers WHERE to_install_id = installs.id)
+                ORDER BY last_seen_at LIMIT :limit
+            )
+            """,
+            ["instant": .instant(instant), "limit": .int(limit)]
+        )
+    }
+
     package static func find<DB: Queries & ~Copyable>(
         _ digest: Digest256,
         of product: Product.ID,

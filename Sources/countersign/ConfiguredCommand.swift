@@ -1,0 +1,39 @@
+import Administration
+import HTTPServer
+
+/// What commands take from the same configuration that `serve` reads.
+enum ConfiguredCommand {
+    /// Reads the configuration for one command line.
+    ///
+    /// - Parameter flags: Settings named by options of the command itself.
+    /// - Throws: `CommandFailure` (`CONFIGURATION`) naming every setting that is wrong.
+    static func load(
+        _ environment: [String: String],
+        _ options: GlobalOptions,
+        flags: [Configuration.Flag] = []
+    ) throws -> LoadedConfiguration {
+        var flags = flags
+        if let data = options.data { flags.append(Configuration.Flag("data", [data])) }
+        do {
+            let path = options.config ?? environment["COUNTERSIGN_CONFIG"].flatMap { $0.isEmpty ? nil : $0 }
+            let file = try path.map { try ConfigurationFile(reading: $0) }
+            return try Configuration.load(file: file, environment: environment, flags: flags)
+        } catch let error as ConfigurationError {
+            throw CommandFailure(code: "CONFIGURATION", error.description)
+        }
+    }
+
+    /// What a command needs of it.
+    ///
+    /// - Throws: As `load`.
+    static func settings(_ environment: [String: String], _ options: GlobalOptions) throws -> CommandSettings {
+        let configuration = try load(environment, options).configuration
+        return CommandSettings(
+            data: configuration.data,
+            masterKeyFile: configuration.masterKeyFile,
+            baseURL: configuration.baseURL ?? configuration.listen.first?.localURL,
+            port: configuration.listen.first.map { Int($0.port) } ?? 8080,
+            lockWait: .seconds(configuration.lockWaitSeconds)
+        )
+    }
+}

@@ -1,0 +1,147 @@
+import Administration
+import CountersignAPI
+import Diagnostics
+import HTTPServer
+import Licensing
+import LicensingServices
+import Storage
+
+/// The server as one process: what it starts with, and how it ends.
+struct ServerProcess: ~Copyable {
+    private let server: APIServer
+    private let log: Log
+    private let served: ServedDatabase
+    private let reader: Reader
+    private var signals: ProcessSignals
+    private var configuration: Configuration
+
+    /// Opens everything in the order in which a fault is best told, starts the server, and says where it listens.
+    ///
+    /// - Throws: What stops a start: `CommandFailure`, `StorageError`, `VaultFault`, `ServedClock.Mismatch`, `ListenError`,
+    ///   each with one line that says what and how to mend it.
+    static func start(
+        _ configuration: Configuration,
+        context: CommandContext,
+        acceptsClock: Bool
+    ) throws -> ServerProcess {
+        // First of all, so that every thread inherits the mask.
+        let signals = ProcessSignals()
+        let log = try startLog(configuration)
+        do {
+            let descriptors = DescriptorLimit.raise()
+            _ = try context.database.becomeOwner()
+            let queue = APIWriterQueue(capacity: configuration.limits.writerQueue)
+            let served = try ServedDatabase.judge(
+                configuration,
+                testClock: context.options.testClock,
+                acceptsClock: acceptsClock,
+                log: log
+            )
+            let writer = try served.database.openForServing(queue, settings: Housekeeping.writerSettings)
+            let kind = served.kind
+            try writer.write { db in try ServedClock.record(kind, in: db) }
+            let now = context.options.testClock == nil ? SystemTime.timestamp() : try served.clock.now()
+            let file = KeyFile(configured: configuration.masterKeyFile, folder: configuration.data)
+            let vault = try Vault.open(served.database, file: file, at: now)
+            let services = Services(keys: vault.keys, clock: served.clock)
+            try selfTest(services, database: served.database)
+            let server = try APIServer.start(
+                APIServerOptions(
+                    http: ServerOptions(configuration),
+                    loops: configuration.loops == 0 ? ServerOptions.defaultLoops : configuration.loops,
+                    baseURL: configuration.baseURL,
+                    requestLogging: RequestLogging(configuration.log.requests)
+                ),
+                services: services,
+                database: served.database,
+                queue: queue,
+                writer: writer,
+                metrics: Routes.makeMetrics(),
+                log: log,
+                onWriterFailure: { error in
+                    log.error("writer_failed", ["reason": .string(error.description)])
+                    log.stop()
+                    ProcessEnd.exit(1)
+                }
+            )
+            var text = ""
+            for address in server.addresses { text += "listening on \(address.localURL)\n" }
+            try context.surroundings.output.standard(Array(text.utf8))
+            log.info(
+                "started",
+                [
+                    "addresses": .string(server.addresses.map(\.description).joined(separator: " ")),
+                    "data": .string(configuration.data), "descriptors": .integer(descriptors),
+                    "new_database": .bool(vault.isNew),
+                ]
+            )
+            return ServerProcess(
+                server: server,
+                log: log,
+                served: served,
+                reader: try served.database.openReader(),
+                signals: signals,
+                configuration: configuration
+            )
+        } catch {
+            log.stop()
+            throw error
+        }
+    }
+
+    private static func startLog(_ configuration: Configuration) throws -> Log {
+        let options = Log.Options(
+            level: configuration.log.level,
+            format: configuration.log.format.format(isTerminal: Terminal.isStandardError)
+        )
+        return try Log.start(options, on: 2, milliseconds: { SystemTime.microseconds() / 1000 })
+    }
+
+    /// Every key must sign, or nothing starts: never an unsigned answer.
+    private static func selfTest(_ services: Services, database: Database) throws {
+        let reader = try database.openReader()
+        let faults = try reader.snapshot { db in try services.signingKeys.selfTest(in: db) }
+        guard faults.isEmpty else {
+            throw CommandFailure(code: "SELF_TEST", faults.joined(separator: "; "))
+        }
+    }
+
+    /// Serves until a signal ends it; looks after the clock once a second, and reads the configuration anew on SIGHUP.
+    mutating func run(reloading load: () throws -> Configuration) {
+        while true {
+            switch signals.wait(seconds: 1) {
+            case .timeout: served.watchClock(through: reader, log: log)
+            case .reload: reload(load)
+            case .stop:
+                log.info("stopping")
+                server.stop()
+                log.info("stopped")
+                log.stop()
+                return
+            }
+        }
+    }
+
+    private mutating func reload(_ load: () throws -> Configuration) {
+        do {
+            let (new, waiting) = configuration.reloaded(from: try load())
+            configuration = new
+            log.level = new.log.level
+            server.requestLogging = RequestLogging(new.log.requests)
+            log.info("reloaded", ["waiting_for_restart": .string(waiting.joined(separator: " "))])
+        } catch {
+            log.error("reload_refused", ["reason": .string(CommandFailure(error).message)])
+        }
+    }
+}
+
+extension RequestLogging {
+    /// What the configuration says.
+    init(_ log: Configuration.RequestLog) {
+        switch log {
+        case .all: self = .all
+        case .failures: self = .failures
+        case .off: self = .off
+        }
+    }
+}
