@@ -16,7 +16,7 @@ public struct LicenseDraft: Sendable {
     /// Its key.
     public let key: LicenseKeyDraft
     let id: License.ID
-    let customer: Customer.ID
+    var customer: Customer.ID
     let orderDigest: Digest256?
 }
 

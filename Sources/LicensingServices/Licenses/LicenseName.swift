@@ -2,6 +2,48 @@ public import Licensing
 public import Storage
 
 extension LicenseService {
+    /// The product that is named by its vendor's slug and its own.
+    ///
+    /// - Throws: `Refusal` (`PRODUCT_NOT_FOUND`), `StorageError`.
+    public static func product<DB: Queries & ~Copyable>(
+        _ slug: Slug,
+        of vendor: Slug,
+        in db: borrowing DB
+    ) throws -> Product {
+        guard let vendor = try VendorStore.find(slug: vendor, in: db),
+            let product = try ProductStore.find(slug: slug, of: vendor.id, in: db)
+        else { throw Refusal(.productNotFound, "there is no product \(vendor)/\(slug)", member: "product") }
+        return product
+    }
+
+    /// The codes of a product's plans.
+    ///
+    /// - Throws: `StorageError`.
+    public static func planCodes<DB: Queries & ~Copyable>(
+        of product: Product,
+        in db: borrowing DB
+    ) throws -> Set<PlanCode> {
+        Set(try PlanStore.list(of: product.id, after: nil, limit: .max, in: db).map(\.code))
+    }
+
+    /// The product of a license, which is never taken away.
+    ///
+    /// - Throws: `StorageError`.
+    public static func product<DB: Queries & ~Copyable>(of license: License, in db: borrowing DB) throws -> Product {
+        guard let product = try ProductStore.find(license.product, in: db) else {
+            throw StorageError(.corrupt, "a license has no product")
+        }
+        return product
+    }
+
+    /// The license of this id, which a name led to.
+    ///
+    /// - Throws: `Refusal` (`LICENSE_NOT_FOUND`), `StorageError`.
+    public static func license<DB: Queries & ~Copyable>(_ id: License.ID, in db: borrowing DB) throws -> License {
+        guard let license = try LicenseStore.find(id, in: db) else { throw notFound }
+        return license
+    }
+
     /// Finds the license that a person named by its id, or by any of its keys as it was typed.
     ///
     /// - Parameters:

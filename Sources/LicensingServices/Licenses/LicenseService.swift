@@ -28,6 +28,24 @@ public struct LicenseService: Sendable {
         try LicenseDrafter(keys: keys, entropy: entropy).license(order, for: product, at: now)
     }
 
+    /// Makes several equal licenses ready, all of one customer.
+    ///
+    /// - Throws: As `draft(_:for:at:)`.
+    public func drafts(
+        _ count: Int,
+        of order: LicenseOrder,
+        for product: Product,
+        at now: Timestamp
+    ) throws -> [LicenseDraft] {
+        precondition(count == 1 || (order.orderID == nil && order.importedKey == nil), "an order or a key is one license")
+        let customer: Customer.ID = try Identifier(at: now, entropy: entropy)
+        return try (0..<count).map { _ in
+            var draft = try draft(order, for: product, at: now)
+            draft.customer = customer
+            return draft
+        }
+    }
+
     /// A license that was issued, or that an order had given before.
     public struct Issued: Sendable {
         /// The license.
@@ -180,6 +198,8 @@ public struct LicenseService: Sendable {
             }
             return known.id
         }
+        // Licenses that were made ready together share a customer that has a name alone.
+        if email == nil, try CustomerStore.find(draft.customer, in: db) != nil { return draft.customer }
         let customer = Customer(id: draft.customer, vendor: vendor, name: name, email: email?.text)
         try CustomerStore.insert(customer, at: now, in: db)
         return customer.id
@@ -345,6 +365,7 @@ public struct LicenseService: Sendable {
         _ license: License,
         of product: Product,
         by duration: CalendarDuration?,
+        because reason: String? = nil,
         by actor: Actor,
         in db: borrowing WriteTransaction
     ) throws -> License {
@@ -356,7 +377,7 @@ public struct LicenseService: Sendable {
         case .denied: throw Refusal(.notRenewable, "the license has no end to renew")
         }
         try LicenseStore.update(renewed, in: db)
-        try record("license.renew", renewed, of: product, before: license, by: actor, in: db)
+        try record("license.renew", renewed, of: product, before: license, because: reason, by: actor, in: db)
         return renewed
     }
 

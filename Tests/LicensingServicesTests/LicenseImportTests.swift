@@ -1,0 +1,176 @@
+import Licensing
+import Storage
+import Testing
+
+@testable import LicensingServices
+
+@Suite("License import") struct LicenseImportTests {
+    let office: LicenseOffice
+
+    init() throws { office = try LicenseOffice() }
+
+    @Test("every column is read, an empty one follows the plan, and a byte order mark does no harm")
+    func columns() throws {
+        let outcome = try office.importFile(
+            "\u{FEFF}order_id,key,plan,mode,seat_limit,seat_policy,starts_at,expires_at,duration,maintenance_until,"
+                + "offline_life,environment,customer_name,customer_email\r\n"
+                + "o-1,AB-12 cd,pro,test,5,release_oldest,2026-01-01,2030-06-26,,2027-01-01T00:00:00Z,P30D,"
+                + "\"{\"\"hosts\"\":[\"\"example.com\"\"]}\",\"Dee, \"\"D\"\"\",Dee@example.com\r\n"
+                + "o-2,,team,,,,,,,,,,,\r\n"
+        )
+
+        #expect(outcome.imported == 2)
+        let id = try office.read { db in try office.service.find("ab12CD", of: nil, in: db) }
+        let license = try office.facts(id).license
+        #expect(license.mode == .test)
+        #expect(license.seatLimit == .limited(5))
+        #expect(license.seatPolicy == .releaseOldest)
+        #expect(license.expiresAt?.rfc3339 == "2030-06-27T00:00:00Z")
+        #expect(license.overrides.offlineLife?.iso8601 == "P30D")
+        #expect(license.environment?.hosts == ["example.com"])
+        #expect(try office.facts(id).customer?.name == "Dee, \"D\"")
+        #expect(try office.facts(id).customer?.email == "dee@example.com")
+        let second = try #require(outcome.last)
+        #expect(try office.facts(second).license.overrides == .none)
+        #expect(try office.audited() == ["license.import"])
+        #expect(try office.outbox() == ["license.import"])
+    }
+
+    @Test(
+        "a fault is told with its line and column, and nothing is written",
+        arguments: [
+            ("", 1, nil),
+            ("order_id\no-1\n", 1, nil),
+            ("plan,seats\npro,3\n", 1, nil),
+            ("plan,plan\npro,pro\n", 1, nil),
+            ("plan\nnone\n", 2, "plan"),
+            ("plan,key\n,K-1\n", 2, "plan"),
+            ("plan,key\npro,A-1\npro\n", 3, nil),
+            ("plan,key\npro,A-1,x\n", 2, nil),
+            ("plan,key\npro,\"A-1\n", 2, nil),
+            ("plan,key\npro,A\"1\n", 2, nil),
+            ("plan,key\npro,\"A\"1\n", 2, nil),
+            ("plan,key\rpro,A1\n", 1, nil),
+            ("plan,seat_limit\npro,-1\n", 2, "seat_limit"),
+            ("plan,seat_limit\npro,1.5\n", 2, "seat_limit"),
+            ("plan,expires_at\npro,2030-02-30\n", 2, "expires_at"),
+            ("plan,expires_at\npro,26.06.2030\n", 2, "expires_at"),
+            ("plan,expires_at,duration\npro,2030-01-01,P1Y\n", 2, "duration"),
+            ("plan,duration\npro,PT0S\n", 2, "duration"),
+            ("plan,mode\npro,Live\n", 2, "mode"),
+            ("plan,offline_life\npro,PT1S\n", 2, "offline_life"),
+            ("plan,environment\npro,{}\n", 2, "environment"),
+            ("plan,customer_email\npro,nobody\n", 2, "customer_email"),
+            ("plan,customer_name\npro,\"a\nb\"\n", 2, "customer_name"),
+            ("plan,key\npro,ACME-0000-0000-0000-0001\n", 2, "key"),
+            ("plan,key\npro,--\n", 2, "key"),
+            ("plan,key\npro,A-1\nteam,\"a 1\"\n", 3, "key"),
+            ("plan,order_id\npro,o-1\npro,o-1\n", 3, "order_id"),
+            ("plan,starts_at,expires_at\npro,2030-01-01,2029-01-01\n", 2, "expires_at"),
+        ] as [(String, Int, String?)]
+    )
+    func fault(csv: String, line: Int, column: String?) throws {
+        let faults = try office.faults(csv)
+
+        #expect(faults.first?.line == line)
+        #expect(faults.first?.column == column)
+        #expect(try office.count() == 0)
+        #expect(try office.audited().isEmpty)
+    }
+
+    @Test("two keys that clean to one name both lines, and every fault of a file is told")
+    func everyFault() throws {
+        let faults = try office.faults("plan,key,mode\npro,A-1,live\nnone,B-1,none\npro,a1,live\n")
+
+        #expect(faults.map(\.line) == [3, 3, 4])
+        #expect(faults.last?.reason.contains("line 2") == true)
+    }
+
+    @Test("bytes that are no UTF-8 are a fault of their line")
+    func encoding() throws {
+        let bytes = Array("plan,customer_name\npro,D".utf8) + [0xE9] + Array("e\n".utf8)
+
+        #expect(throws: LicenseImportRefusal.self) {
+            try office.service.readImport(bytes, for: office.product, plans: [office.pro.code], at: LicenseOffice.noon)
+        }
+    }
+
+    @Test("a repeat changes nothing where order id or key say that a license is there, and is refused for another")
+    func repeated() throws {
+        let file = "plan,order_id,key,customer_email\npro,o-1,,\nteam,,K-2,dee@example.com\n"
+        try office.importFile(file)
+
+        let again = try office.importFile(file + "pro,o-3,,\n")
+
+        #expect(again.unchanged == 2)
+        #expect(again.imported == 1)
+        #expect(try office.count() == 3)
+        #expect(try office.faults("plan,order_id\nteam,o-1\n").first?.column == "order_id")
+        #expect(try office.faults("plan,key,customer_email\npro,K-2,dee@example.com\n").first?.column == "key")
+        #expect(try office.faults("plan,key,customer_email\nteam,K-2,eve@example.com\n").first?.column == "key")
+        #expect(try office.audited() == ["license.import", "license.import"])
+    }
+
+    @Test("a product that keeps no keys takes no line without one")
+    func lostKeys() throws {
+        let office = try LicenseOffice(keepsKeys: false)
+
+        #expect(try office.faults("plan,key\npro,K-1\npro,\n").map(\.line) == [3])
+        #expect(try office.count() == 0)
+    }
+
+    @Test("an export read again makes the same licenses")
+    func roundTrip() throws {
+        try office.importFile(
+            "plan,order_id,key,seat_limit,expires_at,starts_at,customer_name,customer_email,environment,duration\n"
+                + "pro,o-1,K-1,unlimited,2030-06-26,,\"=cmd()\",+dee@example.com,,\n"
+                + "team,-2,,0,never,2026-01-01,\"O'Brien, \"\"Bob\"\"\",bob@example.com,"
+                + "\"{\"\"spki\"\":[\"\"abc\"\"]}\",\n"
+                + "pro,,@K3,,,,''=quoted,eve@example.com,,P3M\n"
+        )
+        let exported = try office.export()
+
+        let other = try LicenseOffice()
+        try other.importFile(exported)
+
+        #expect(try other.count() == 3)
+        func lines(_ text: String) -> [String] { text.split(separator: "\r\n").map(String.init).sorted() }
+        #expect(lines(try other.export()) == lines(exported))
+        #expect(exported.contains("'=cmd()"))
+        #expect(exported.contains("''=quoted"))
+        #expect(exported.contains("'+dee@example.com"))
+        #expect(exported.contains(",'@K3,"))
+        let names = try other.read { db in
+            try db.all("SELECT name FROM customers ORDER BY name") { row in try row.text() }
+        }
+        #expect(names == ["'=quoted", "=cmd()", "O'Brien, \"Bob\""])
+        #expect(!(try office.export(withKeys: false)).contains("K3"))
+    }
+
+    @Test(
+        "a text that a spreadsheet would run is neutralized, and comes back as it was",
+        arguments: [
+            ("=1+1", "'=1+1"), ("+49", "'+49"), ("-1", "'-1"), ("@SUM(A1)", "'@SUM(A1)"), ("\t=1", "'\t=1"),
+            ("\u{FF1D}1", "'\u{FF1D}1"), ("'=1", "''=1"), ("''-1", "'''-1"), ("O'Brien", "O'Brien"),
+            ("'t Hooft", "'t Hooft"), ("", ""), ("a=1", "a=1"), ("'", "'"),
+        ]
+    )
+    func formula(text: String, neutralized: String) {
+        #expect(SpreadsheetText.neutralized(text) == neutralized)
+        #expect(SpreadsheetText.restored(neutralized) == text)
+    }
+
+    @Test("10,000 licenses come in by one transaction with one audit row, and the chain holds")
+    func many() throws {
+        var csv = "order_id,plan,key,customer_email\n"
+        for number in 0..<10_000 { csv += "o-\(number),pro,SERIAL-\(number),c\(number % 4000)@example.com\n" }
+
+        let outcome = try office.importFile(csv)
+
+        #expect(outcome.imported == 10_000)
+        #expect(try office.count() == 10_000)
+        #expect(try office.audited() == ["license.import"])
+        #expect(try office.importFile(csv).unchanged == 10_000)
+        #expect(try office.audited() == ["license.import"])
+    }
+}
