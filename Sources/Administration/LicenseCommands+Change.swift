@@ -111,7 +111,8 @@ extension LicenseCommands {
             LicenseParameters.license.specification, LicenseParameters.product.specification,
             LicenseParameters.revokesSeats.specification, CommonParameters.reason.specification,
         ],
-        example: "admin license reissue lic_01K9ZQ5J6T8V0W2X4Y6Z8A0C2E --reason 'key was posted in a forum' --revoke-seats"
+        example:
+            "admin license reissue lic_01K9ZQ5J6T8V0W2X4Y6Z8A0C2E --reason 'key was posted in a forum' --revoke-seats"
     ) { invocation, context in
         let target = try Target(invocation)
         let reason = try invocation.required(CommonParameters.reason)

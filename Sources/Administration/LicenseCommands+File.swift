@@ -21,7 +21,7 @@ extension LicenseCommands {
         let workspace = try context.open()
         let service = LicenseService(keys: workspace.keys, entropy: workspace.entropy)
         let (product, plans) = try workspace.read { db in
-            let product = try LicenseService.product(name.product, of: name.vendor, in: db)
+            let product = try CatalogFinder.product(name.product, of: name.vendor, in: db).product
             return (product, try LicenseService.planCodes(of: product, in: db))
         }
         defer { context.progress(nil) }
@@ -83,6 +83,7 @@ extension LicenseCommands {
 
     static let export = Command(
         "admin license export",
+        .reads,
         "Write licenses as CSV, in the columns that import takes.",
         [CommonParameters.product.specification] + filters + [LicenseParameters.withKeys.specification],
         example: "admin license export --product acme/editor > licenses.csv"
@@ -93,7 +94,7 @@ extension LicenseCommands {
         let workspace = try context.open()
         let service = LicenseService(keys: workspace.keys, entropy: workspace.entropy)
         filter.product = try workspace.read { db in
-            try LicenseService.product(name.product, of: name.vendor, in: db).id
+            try CatalogFinder.product(name.product, of: name.vendor, in: db).product.id
         }
         var (kept, count, heldBack, keyless) = ([UInt8](), 0, 0, 0)
         // For people as it comes, a page at a time; for programs as one member of one object.
@@ -122,7 +123,9 @@ extension LicenseCommands {
         } while cursor != nil
         var notes: [String] = []
         if heldBack > 0 {
-            notes.append("\(heldBack) of these are suspended or revoked, which no column says: import makes them active")
+            notes.append(
+                "\(heldBack) of these are suspended or revoked, which no column says: import makes them active"
+            )
         }
         if keyless > 0 { notes.append("\(keyless) have no key here: the product did not keep it") }
         guard context.options.isJSON else {

@@ -27,7 +27,9 @@ extension LicenseCommands {
         }
         let workspace = try context.open()
         let service = LicenseService(keys: workspace.keys, entropy: workspace.entropy)
-        let product = try workspace.read { db in try LicenseService.product(name.product, of: name.vendor, in: db) }
+        let product = try workspace.read { db in
+            try CatalogFinder.product(name.product, of: name.vendor, in: db).product
+        }
         let drafts = try service.drafts(count, of: order, for: product, at: workspace.now)
         let issued = try workspace.write { db in
             try drafts.map { draft in
@@ -67,7 +69,8 @@ extension LicenseCommands {
     /// What was issued. A key of a dry run opens nothing, and is not shown.
     private static func report(_ licenses: [(facts: LicenseFacts, key: String?)], isDryRun: Bool) -> Report {
         let isLost = licenses.contains { $0.key == nil }
-        let notes = isLost && !isDryRun ? ["the product keeps no keys: the key was shown when the order was issued"] : []
+        let notes =
+            isLost && !isDryRun ? ["the product keeps no keys: the key was shown when the order was issued"] : []
         let rows = licenses.map { (facts: $0.facts, key: isDryRun ? nil : $0.key) }
         return Report(text: table(rows), notes: notes) { writer in
             writer.name("licenses")

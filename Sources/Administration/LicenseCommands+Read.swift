@@ -6,6 +6,7 @@ internal import StrictJSON
 extension LicenseCommands {
     static let show = Command(
         "admin license show",
+        .reads,
         "Show a license, its customer, its seats, and its key where the product keeps keys.",
         [LicenseParameters.license.specification, LicenseParameters.product.specification],
         example: "admin license show lic_01K9ZQ5J6T8V0W2X4Y6Z8A0C2E"
@@ -23,6 +24,7 @@ extension LicenseCommands {
 
     static let explain = Command(
         "admin license explain",
+        .reads,
         "Show the ordered checks behind the verdict on a license.",
         [
             LicenseParameters.license.specification, LicenseParameters.product.specification,
@@ -64,7 +66,7 @@ extension LicenseCommands {
         let workspace = try context.open()
         let service = LicenseService(keys: workspace.keys, entropy: workspace.entropy)
         let page = try workspace.read { db in
-            filter.product = try name.map { try LicenseService.product($0.product, of: $0.vendor, in: db).id }
+            filter.product = try name.map { try CatalogFinder.product($0.product, of: $0.vendor, in: db).product.id }
             return try service.list(filter, after: cursor, limit: limit, at: workspace.now, in: db)
         }
         let notes = page.next.map { ["there are more: --cursor \($0)"] } ?? []
@@ -113,7 +115,7 @@ extension LicenseCommands {
         }
 
         func product<DB: Queries & ~Copyable>(in db: borrowing DB) throws -> Product? {
-            try productName.map { try LicenseService.product($0.product, of: $0.vendor, in: db) }
+            try productName.map { try CatalogFinder.product($0.product, of: $0.vendor, in: db).product }
         }
 
         func find<DB: Queries & ~Copyable>(_ service: LicenseService, in db: borrowing DB) throws -> License.ID {

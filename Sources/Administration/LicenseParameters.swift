@@ -93,7 +93,8 @@ enum LicenseParameters {
     )
 
     /// `--mode`, where leaving it out means both.
-    static let modeFilter = Parameter<Mode>.option("mode", "live|test", "live or test ones") { text throws(ValueFault) in
+    static let modeFilter = Parameter<Mode>.option("mode", "live|test", "live or test ones") {
+        text throws(ValueFault) in
         try CommonParameters.word(text)
     }
 

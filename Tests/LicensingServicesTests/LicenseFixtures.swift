@@ -210,7 +210,14 @@ final class LicenseOffice: Sendable {
     /// The whole export.
     func export(withKeys: Bool = true) throws -> String {
         let page = try read { db in
-            try service.list(LicenseFilter(product: product.id), .full, after: nil, limit: 100_000, at: Self.noon, in: db)
+            try service.list(
+                LicenseFilter(product: product.id),
+                .full,
+                after: nil,
+                limit: 100_000,
+                at: Self.noon,
+                in: db
+            )
         }
         let part = try service.exported(page.licenses, withKeys: withKeys)
         return String(decoding: service.exportHeader(withKeys: withKeys) + part.csv, as: UTF8.self)

@@ -75,7 +75,9 @@ import Testing
             try office.order(orderID: "o-1", customerEmail: " DEE@Example.com "),
             at: noon.adding(seconds: 3600)
         )
-        let conflict = try Refusal.Code.of { try office.issue(try office.order(orderID: "o-1", seatLimit: .limited(5))) }
+        let conflict = try Refusal.Code.of {
+            try office.issue(try office.order(orderID: "o-1", seatLimit: .limited(5)))
+        }
         let test = try office.issue(try office.order(mode: .test, orderID: "o-1"))
 
         #expect(again.isRepeated)

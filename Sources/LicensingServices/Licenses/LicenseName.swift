@@ -2,20 +2,6 @@ public import Licensing
 public import Storage
 
 extension LicenseService {
-    /// The product that is named by its vendor's slug and its own.
-    ///
-    /// - Throws: `Refusal` (`PRODUCT_NOT_FOUND`), `StorageError`.
-    public static func product<DB: Queries & ~Copyable>(
-        _ slug: Slug,
-        of vendor: Slug,
-        in db: borrowing DB
-    ) throws -> Product {
-        guard let vendor = try VendorStore.find(slug: vendor, in: db),
-            let product = try ProductStore.find(slug: slug, of: vendor.id, in: db)
-        else { throw Refusal(.productNotFound, "there is no product \(vendor)/\(slug)", member: "product") }
-        return product
-    }
-
     /// The codes of a product's plans.
     ///
     /// - Throws: `StorageError`.

@@ -37,7 +37,10 @@ public struct LicenseService: Sendable {
         for product: Product,
         at now: Timestamp
     ) throws -> [LicenseDraft] {
-        precondition(count == 1 || (order.orderID == nil && order.importedKey == nil), "an order or a key is one license")
+        precondition(
+            count == 1 || (order.orderID == nil && order.importedKey == nil),
+            "an order or a key is one license"
+        )
         let customer: Customer.ID = try Identifier(at: now, entropy: entropy)
         return try (0..<count).map { _ in
             var draft = try draft(order, for: product, at: now)
