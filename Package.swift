@@ -7,7 +7,14 @@ import PackageDescription
 let package = Package(
     name: "countersign",
     products: [
-        .executable(name: "countersign", targets: ["countersign"])
+        .executable(name: "countersign", targets: ["countersign"]),
+        // What reads bytes from outside, for the fuzzers in `fuzz/`.
+        .library(name: "Licensing", targets: ["Licensing"]),
+        .library(name: "StrictJSON", targets: ["StrictJSON"]),
+        .library(name: "Cryptography", targets: ["Cryptography"]),
+        .library(name: "Bundles", targets: ["Bundles"]),
+        .library(name: "AppStore", targets: ["AppStore"]),
+        .library(name: "HTTPServer", targets: ["HTTPServer"]),
     ],
     targets: [
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
