@@ -1,6 +1,10 @@
 extension Command {
-    /// Every command but those of the executable itself.
+    /// Every command but those of the executable itself, in the order in which help lists them.
     static var all: [Command] {
-        LicenseCommands.all
+        let administration = [
+            VendorCommands.all, ProductCommands.all, FeatureCommands.all, PlanCommands.all, LicenseCommands.all,
+            CustomerCommands.all, CredentialCommands.all, KeyCommands.all, MasterKeyCommands.all, AuditCommands.all,
+        ]
+        return administration.flatMap { $0 }
     }
 }

@@ -91,7 +91,7 @@ public enum SmallFile {
         }
         guard fsync(file.number) == 0 else { throw .last("fsync \(path)") }
         if replaces {
-            guard rename(partial, path) == 0 else { throw .last("rename to \(path)") }
+            guard systemRename(partial, path) == 0 else { throw .last("rename to \(path)") }
         } else {
             guard link(partial, path) == 0 else {
                 if errno == EEXIST { return false }
@@ -100,6 +100,14 @@ public enum SmallFile {
         }
         try syncFolder(of: path)
         return true
+    }
+
+    /// Gives a file another name in the same folder, durably; a file of that name is replaced.
+    ///
+    /// - Throws: `SystemError`.
+    public static func rename(_ path: String, to name: String) throws(SystemError) {
+        guard systemRename(path, name) == 0 else { throw .last("rename \(path)") }
+        try syncFolder(of: name)
     }
 
     /// Makes the name of a file durable.
@@ -124,3 +132,5 @@ private func systemRead(_ number: Int32, _ buffer: UnsafeMutableRawPointer?, _ c
 private func systemWrite(_ number: Int32, _ buffer: UnsafeRawPointer?, _ count: Int) -> Int {
     write(number, buffer, count)
 }
+
+private func systemRename(_ path: String, _ name: String) -> Int32 { rename(path, name) }

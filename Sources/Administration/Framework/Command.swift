@@ -30,7 +30,7 @@ public struct Command: Sendable {
     ///   - body: Reads all its options first, so that a wrong one is told before anything happens.
     public init(
         _ words: String,
-        _ kind: Kind = .reads,
+        _ kind: Kind,
         _ summary: String,
         _ parameters: [ParameterSpecification] = [],
         example: String,

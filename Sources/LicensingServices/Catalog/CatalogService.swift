@@ -85,6 +85,13 @@ public enum CatalogFinder {
         return (owner, found)
     }
 
+    /// The product of an id; `nil` where there is none.
+    ///
+    /// - Throws: `StorageError`.
+    public static func product<DB: Queries & ~Copyable>(_ id: Product.ID, in db: borrowing DB) throws -> Product? {
+        try ProductStore.find(id, in: db)
+    }
+
     /// A plan of a product.
     ///
     /// - Throws: `Refusal` (`PLAN_NOT_FOUND`), `StorageError`.
@@ -110,5 +117,84 @@ public enum CatalogFinder {
             throw Refusal(.credentialNotFound, "there is no credential \(id)", member: "credential")
         }
         return credential
+    }
+
+    // MARK: Lists, in the order of their cursors; those after `cursor` (exclusive), at most `limit`
+
+    /// Vendors by slug.
+    ///
+    /// - Throws: `StorageError`.
+    public static func vendors<DB: Queries & ~Copyable>(
+        after cursor: String?,
+        limit: Int,
+        in db: borrowing DB
+    ) throws -> [Vendor] {
+        try VendorStore.list(after: cursor, limit: limit, in: db)
+    }
+
+    /// Products of a vendor by slug.
+    ///
+    /// - Throws: `StorageError`.
+    public static func products<DB: Queries & ~Copyable>(
+        of vendor: Vendor,
+        after cursor: String?,
+        limit: Int,
+        in db: borrowing DB
+    ) throws -> [Product] {
+        try ProductStore.list(of: vendor.id, after: cursor, limit: limit, in: db)
+    }
+
+    /// Features of a product by code.
+    ///
+    /// - Throws: `StorageError`.
+    public static func features<DB: Queries & ~Copyable>(
+        of product: Product,
+        after cursor: String?,
+        limit: Int,
+        in db: borrowing DB
+    ) throws -> [Feature] {
+        try FeatureStore.list(of: product.id, after: cursor, limit: limit, in: db)
+    }
+
+    /// Plans of a product by code.
+    ///
+    /// - Throws: `StorageError`.
+    public static func plans<DB: Queries & ~Copyable>(
+        of product: Product,
+        after cursor: String?,
+        limit: Int,
+        in db: borrowing DB
+    ) throws -> [Plan] {
+        try PlanStore.list(of: product.id, after: cursor, limit: limit, in: db)
+    }
+
+    /// Credentials of a vendor, or of one of its products, by id.
+    ///
+    /// - Throws: `StorageError`.
+    public static func credentials<DB: Queries & ~Copyable>(
+        of vendor: Vendor,
+        product: Product?,
+        after cursor: String?,
+        limit: Int,
+        in db: borrowing DB
+    ) throws -> [CredentialRecord] {
+        try CredentialStore.list(of: vendor.id, product: product?.id, after: cursor, limit: limit, in: db)
+    }
+
+    /// Every signing key of a vendor, newest first.
+    ///
+    /// - Throws: `StorageError`.
+    public static func signingKeys<DB: Queries & ~Copyable>(
+        of vendor: Vendor,
+        in db: borrowing DB
+    ) throws -> [SigningKeyRecord] {
+        try SigningKeyStore.all(of: vendor.id, in: db)
+    }
+
+    /// How many licenses follow a plan.
+    ///
+    /// - Throws: `StorageError`.
+    public static func licenseCount<DB: Queries & ~Copyable>(of plan: Plan, in db: borrowing DB) throws -> Int {
+        try PlanStore.licenseCount(of: plan.id, in: db)
     }
 }

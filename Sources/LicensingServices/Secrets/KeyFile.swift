@@ -17,6 +17,9 @@ public struct KeyFile: Hashable, Sendable {
         path = configured.flatMap { $0.isEmpty ? nil : $0 } ?? "\(folder)/master.key"
     }
 
+    /// Where a rotation puts the new key first.
+    var next: KeyFile { KeyFile(path: path + ".next") }
+
     /// Whether it lies in that folder, where whoever copies the database copies it too.
     public func isInside(_ folder: String) -> Bool {
         path.hasPrefix(folder.hasSuffix("/") ? folder : folder + "/")

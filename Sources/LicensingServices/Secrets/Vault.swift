@@ -73,6 +73,13 @@ public struct Vault: Sendable {
         } catch DataKeyStore.Fault.missing {
             throw VaultFault(.noDataKeys, "\(database.path) has no data keys: no command has made them yet")
         } catch DataKeyStore.Fault.anotherMasterKey {
+            if let next = try? file.next.read(), (try? DataKeyStore.read(under: next, in: db)) != nil {
+                throw VaultFault(
+                    .anotherDatabases,
+                    "a rotation of the master key broke off: \(file.next.path) is the key of \(database.path); fix: "
+                        + "mv \(file.next.path) \(file.path), and keep the old file for old backups"
+                )
+            }
             throw VaultFault(
                 .anotherDatabases,
                 "the master key \(file.path) is not the one of \(database.path); fix: put the right file there, or "

@@ -39,3 +39,12 @@ extension AuditTrail {
         return erased
     }
 }
+
+extension AuditTrail {
+    /// Whether a head that was kept is still the code of a row.
+    package static func contains<DB: Queries & ~Copyable>(_ head: [UInt8], in db: borrowing DB) throws -> Bool {
+        try db.first("SELECT count(*) FROM audit WHERE mac = :mac", ["mac": .blob(head)]) { row in
+            try row.int() > 0
+        } ?? false
+    }
+}

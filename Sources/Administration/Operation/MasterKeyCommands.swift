@@ -1,0 +1,62 @@
+internal import LicensingServices
+internal import StrictJSON
+internal import SystemPrimitives
+
+/// `admin master-key …`.
+enum MasterKeyCommands {
+    static let all = [rotate, export]
+
+    private static let rotate = Command(
+        "admin master-key rotate",
+        .writes,
+        "makes a new master key and wraps the data keys by it; a running server goes on",
+        example: "admin master-key rotate"
+    ) { _, context in
+        let work = try context.open()
+        let rotation = try work.vault.prepareRotation(at: work.now)
+        if !work.isDryRun { try rotation.writeFile() }
+        try work.write { db in try rotation.write(by: work.actor, in: db) }
+        let old = work.isDryRun ? rotation.oldPath : try rotation.finish()
+        let note =
+            "the old key is kept as \(old): backups made before open with it alone; copy the new one to where you keep "
+            + "the old"
+        let file = work.vault.file.path
+        return work.report("master_key", notes: work.isDryRun ? [] : [note]) { writer in
+            writer.object { writer in
+                writer.member("file", file)
+                writer.member("old_file", old)
+            }
+        }
+    }
+
+    private static let file = Parameter<String>.argument("FILE", "a new file, mode 0600; - prints it") { $0 }
+
+    private static let export = Command(
+        "admin master-key export",
+        .reads,
+        "writes the master key to a file for safe keeping, elsewhere than the backups",
+        [file.specification],
+        example: "admin master-key export /media/usb/countersign-master.key"
+    ) { call, context in
+        let target = try call.required(file)
+        // Opening proves that it is this database's.
+        let work = try context.open()
+        guard let key = try work.vault.file.read() else {
+            throw VaultFault(.missing, "there is no master key \(work.vault.file.path)")
+        }
+        guard target != "-" else {
+            let text = String(decoding: key.fileText.dropLast(), as: UTF8.self)
+            return Report(text: text) { writer in
+                writer.name("master_key")
+                writer.object { writer in writer.member("key", text) }
+            }
+        }
+        guard try SmallFile.write(key.fileText, to: target, replaces: false) else {
+            throw CommandFailure(code: "ALREADY_EXISTS", "\(target) is there already")
+        }
+        return Report(isConfirmation: true) { writer in
+            writer.name("master_key")
+            writer.object { writer in writer.member("file", target) }
+        }
+    }
+}
