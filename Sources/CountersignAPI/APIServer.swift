@@ -1,7 +1,7 @@
 public import Diagnostics
 public import HTTPServer
 import Licensing
-import LicensingServices
+public import LicensingServices
 public import Storage
 import Synchronization
 import SystemPrimitives
@@ -90,6 +90,13 @@ public final class APIServer: Sendable {
             thread.join()
             throw error
         }
+    }
+
+    /// Work for the writer's quiet moments, for `Writer.Settings.idle`: removes what was kept long enough, in portions.
+    public static func idleWork(
+        clock: any WallClock
+    ) -> @Sendable (borrowing WriteTransaction) throws -> Bool {
+        { db in try IdempotentCall.removeOld(at: try clock.now(), in: db) }
     }
 
     /// Where it listens, with the ports the system chose.

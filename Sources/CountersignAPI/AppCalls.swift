@@ -57,6 +57,7 @@ private struct AppEnvelope: Sendable {
     let token: PresentedToken
     let now: Timestamp
     let body: [UInt8]
+    let idempotencyHeader: [String]
     let mediaTypeProblem: Problem?
 
     init(_ request: HTTPRequest, _ services: Services) throws {
@@ -64,6 +65,7 @@ private struct AppEnvelope: Sendable {
         try token.required()
         now = try services.clock.now()
         body = request.bodyBytes()
+        idempotencyHeader = request.headers("idempotency-key")
         do {
             try MediaType.check(request)
             mediaTypeProblem = nil
@@ -85,7 +87,12 @@ private struct AppEnvelope: Sendable {
         }
         if let mediaTypeProblem { throw mediaTypeProblem }
         let document = try JSONDocument(parsing: body)
-        var reader = try AppRequestReader(document.root, for: caller, keys: services.keys)
+        var reader = try AppRequestReader(
+            document.root,
+            idempotencyHeader: idempotencyHeader,
+            for: caller,
+            keys: services.keys
+        )
         func contact() -> Contact {
             Contact(
                 caller: caller,

@@ -1,5 +1,6 @@
 import Bundles
 import CountersignWire
+import Cryptography
 import Licensing
 import LicensingServices
 import StrictJSON
@@ -10,6 +11,8 @@ import StrictJSON
 /// `failure` then says why.
 struct AppRequestReader {
     private var members: MemberReader
+    private let body: JSONValue
+    private let idempotencyHeader: [String]
     private let caller: Caller
     private let keys: DataKeys
     private let fingerprint: Digest256?
@@ -25,9 +28,12 @@ struct AppRequestReader {
 
     /// Reads what all calls of apps may say.
     ///
+    /// - Parameter idempotencyHeader: the values of `Idempotency-Key`.
     /// - Throws: `InvalidMembers` when the value is no object.
-    init(_ value: JSONValue, for caller: Caller, keys: DataKeys) throws {
+    init(_ value: JSONValue, idempotencyHeader: [String] = [], for caller: Caller, keys: DataKeys) throws {
         members = try MemberReader(value)
+        body = value
+        self.idempotencyHeader = idempotencyHeader
         self.caller = caller
         self.keys = keys
         fingerprint = members.parsed("fingerprint") { text throws(ValueFault) in try DeviceFingerprint(text) }
@@ -77,6 +83,22 @@ struct AppRequestReader {
     /// The seat to replace, where one is named.
     mutating func replacedSeat() -> Activation.ID? {
         members.parsed("replace", "must name a seat of this license") { Activation.ID($0) }
+    }
+
+    /// What a repeat of this call is recognized by, where the client wants it to be: to be asked after the install.
+    ///
+    /// - Parameter route: the route's name.
+    mutating func idempotentCall(route: String) -> IdempotentCall? {
+        guard let key = IdempotentCall.key(in: &members, header: idempotencyHeader), let install else { return nil }
+        return IdempotentCall(
+            key: key,
+            body: body,
+            route: route,
+            caller: Base64URL.string(install.digest.bytes),
+            product: caller.product.id,
+            mode: caller.mode,
+            keys: keys
+        )
     }
 
     /// Whether everything asked for could be read.
