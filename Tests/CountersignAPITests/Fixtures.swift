@@ -73,7 +73,7 @@ struct Catalog: Sendable {
     static func open(
         settings: ProductSettings = ProductSettings(),
         queueCapacity: Int = 4096
-    ) throws -> OpenCatalog {
+    ) throws -> sending OpenCatalog {
         let folder = try TemporaryFolder()
         let clock = SettableClock(start)
         var options = Database.Options(now: { 1_800_000_000_000_000 })
@@ -265,8 +265,11 @@ struct TestAPI: ~Copyable {
         post(path, #"{"license_key":"\#(key)","install_id":"\#(installID(install))"\#(more)}"#)
     }
 
+    /// Sends one request as it stands.
+    mutating func sendBytes(_ bytes: [UInt8]) -> Received { exchange(bytes) }
+
     private mutating func exchange(_ bytes: [UInt8]) -> Received {
-        let outline = RequestOutline(route: "test", method: .post, requestID: "test", peer: .loopback)
+        let outline = RequestOutline.test()
         do {
             switch try router.outcome(of: bytes, in: &context) {
             case .reply(let response): return Received(response, wrote: false)
@@ -395,10 +398,10 @@ struct Received: Sendable {
         self.wrote = wrote
     }
 
-    init(status: Int, head: String, body: String) {
+    init(status: Int, fields: [HTTPField], body: String) {
         self.status = status
-        contentType = nil
-        fields = []
+        contentType = fields.first { $0.name == "Content-Type" }?.value
+        self.fields = fields
         text = body
         document = try? JSONDocument(parsing: Array(body.utf8))
         wrote = false
@@ -440,4 +443,10 @@ func request(
     for field in fields { text += field + "\r\n" }
     if let body { text += "Content-Length: \(body.utf8.count)\r\n" }
     return text + "\r\n" + (body ?? "")
+}
+
+extension RequestOutline {
+    static func test(requestID: String = "test") -> RequestOutline {
+        RequestOutline(route: "test", method: .post, requestID: requestID, peer: .loopback)
+    }
 }
