@@ -52,7 +52,7 @@ public struct Endpoint: Sendable {
 /// The one table of everything the API can do: requests are served from it, and it describes the interface.
 public enum Routes {
     /// Every endpoint.
-    public static let all: [Endpoint] = apps + keys + server
+    public static let all: [Endpoint] = apps + keys + AdministrationRoutes.all + server
 
     /// Makes the numbers for the server's metrics, by these routes and all codes.
     public static func makeMetrics() -> ServerMetrics {

@@ -1,0 +1,226 @@
+import CountersignWire
+import HTTPServer
+import Licensing
+import LicensingServices
+import Storage
+import StrictJSON
+
+/// A call of administration with a body: who calls, what it says, and the key under which it may be sent again.
+struct AdministrationCall {
+    let caller: AdministrationCaller
+    /// What the body says; whoever reads it calls `finish()`.
+    var members: MemberReader
+    /// `vendor/product`, where the body names one.
+    let productName: String?
+    private let document: JSONDocument
+    private let requestID: String
+    private let idempotencyKey: String?
+
+    /// Authenticates, and reads what all bodies may say.
+    ///
+    /// - Throws: `Problem`, `JSONSyntaxError`, `InvalidMembers`.
+    init(_ request: HTTPRequest, _ context: inout LoopState) throws {
+        caller = try context.authenticateAdministration(request)
+        try MediaType.check(request)
+        document = try JSONDocument(parsing: request.bodyBytes())
+        members = try MemberReader(document.root)
+        requestID = request.requestID
+        productName = members.text("product")
+        if let mode = members.text("mode"), mode != caller.mode.rawValue {
+            throw Problem(.forbidden, "The mode is the credential's.")
+        }
+        idempotencyKey = IdempotentCall.key(in: &members, header: request.headers("idempotency-key"))
+    }
+
+    /// Who acts.
+    var actor: Actor { Actor(name: "credential:\(caller.credential)", requestID: requestID, now: caller.now) }
+
+    // MARK: Members
+
+    /// A member's text, read by `parse`, whose fault says what it wants.
+    mutating func reading<Value>(
+        _ name: String,
+        isRequired: Bool = false,
+        _ parse: (String) throws(ValueFault) -> Value
+    ) -> Value? {
+        guard let text = isRequired ? members.requiredText(name) : members.text(name) else { return nil }
+        do throws(ValueFault) {
+            return try parse(text)
+        } catch {
+            members.refuse(name, error.reason)
+            return nil
+        }
+    }
+
+    /// `seats`: an integer, or `unlimited` or `plan`.
+    mutating func seats() -> PlanChoice<SeatLimit>? {
+        guard let value = members.value("seats") else { return nil }
+        guard value.kind == .string else {
+            return members.integer("seats", in: 0...Int64(Int32.max)).map { .own(.limited(Int($0))) }
+        }
+        return reading("seats") { text throws(ValueFault) in
+            guard text == "unlimited" || text == "plan" else {
+                throw ValueFault("must be an integer, unlimited or plan")
+            }
+            return try LicenseForms.seats(text)
+        }
+    }
+
+    /// `reason`, for the audit log.
+    mutating func reason(isRequired: Bool = true) -> String? {
+        reading("reason", isRequired: isRequired) { text throws(ValueFault) in
+            try CatalogLimits.checkedName(text, longest: 1000)
+        }
+    }
+
+    // MARK: Writing
+
+    /// What a change did.
+    typealias Change = (license: License.ID, key: String?, isReleased: Bool?)
+
+    /// Has `change` run in the writer's transaction, once for each idempotency key, and renders the licenses it touched as
+    /// they are then.
+    ///
+    /// - Parameters:
+    ///   - product: Whose licenses.
+    ///   - route: What is asked, path parameters included: one key used on two routes names two requests.
+    ///   - change: Answers what it did, each with a key that was made and whether a seat was released.
+    func write(
+        to product: Product,
+        _ route: String,
+        _ services: Services,
+        _ change: @escaping @Sendable (borrowing WriteTransaction) throws -> [Change],
+        render: @escaping @Sendable (Done) throws -> [UInt8]
+    ) -> Outcome<Job> {
+        let call = idempotencyKey.map { key in
+            IdempotentCall(
+                key: key,
+                body: document.root,
+                route: route,
+                caller: caller.credential.text,
+                product: product.id,
+                mode: caller.mode,
+                keys: services.keys
+            )
+        }
+        let now = caller.now
+        let service = services.licenses
+        let decide: @Sendable (borrowing WriteTransaction) throws -> Done = { db in
+            var done = Done(facts: [])
+            for (id, key, isReleased) in try change(db) {
+                try done.add(id, service, at: now, in: db)
+                if let key { done.keys[id] = key }
+                done.isReleased = isReleased
+            }
+            return done
+        }
+        return .write(for: caller.origin) { db -> Done in
+            guard let call else { return try decide(db) }
+            let outcome = try call.perform(at: now, in: db) { kept in
+                try Done(kept, service, at: now, in: db)
+            } decide: { db in
+                let done = try decide(db)
+                return (done, done.kept)
+            }
+            // Administration is about no install, so there is no bundle to tell.
+            guard let done = outcome.facts else { throw Problem.idempotencyConflict(bundle: nil, at: now) }
+            return done
+        } then: { done, _ in
+            .json(.ok, try render(done))
+        }
+    }
+}
+
+/// What a call of administration did, as far as its answer needs.
+struct Done: Sendable {
+    /// The licenses, as they are after it.
+    var facts: [LicenseFacts]
+    /// Keys that were made. Secrets.
+    var keys: [License.ID: String] = [:]
+    /// Whether a seat was released.
+    var isReleased: Bool?
+
+    init(facts: [LicenseFacts]) { self.facts = facts }
+
+    /// What an earlier request of the same key did, as things are now.
+    init(_ kept: JSONValue, _ service: LicenseService, at now: Timestamp, in db: borrowing WriteTransaction) throws {
+        facts = []
+        isReleased = kept["released"]?.bool
+        guard let ids = kept["licenses"]?.elements else { return }
+        for id in ids.compactMap({ $0.string.flatMap { License.ID($0) } }) {
+            try add(id, service, at: now, in: db)
+        }
+    }
+
+    mutating func add(
+        _ id: License.ID,
+        _ service: LicenseService,
+        at now: Timestamp,
+        in db: borrowing WriteTransaction
+    ) throws {
+        if let facts = try service.facts(of: id, at: now, in: db) { self.facts.append(facts) }
+    }
+
+    /// What is kept under an idempotency key: no keys, no names.
+    var kept: [UInt8] {
+        var writer = JSONWriter(capacity: 128)
+        writer.object { writer in
+            writer.name("licenses")
+            writer.array { writer in for facts in facts { writer.value(facts.license.id.text) } }
+            if let isReleased { writer.member("released", isReleased) }
+        }
+        return writer.finish()
+    }
+
+    private func key(of facts: LicenseFacts, _ service: LicenseService) throws -> String? {
+        try keys[facts.license.id] ?? service.key(of: facts)
+    }
+
+    /// `{"license":{…}}`, with its key where the product keeps keys.
+    func license(_ service: LicenseService) throws -> [UInt8] {
+        var writer = JSONWriter(capacity: 1024)
+        try writer.object { (writer) throws in
+            if let isReleased { writer.member("released", isReleased) }
+            guard let facts = facts.first else { return }
+            writer.name("license")
+            facts.write(to: &writer, key: try key(of: facts, service))
+        }
+        return writer.finish()
+    }
+
+    /// `{"licenses":[{…}]}`, with their keys.
+    func licenses(_ service: LicenseService) throws -> [UInt8] {
+        var writer = JSONWriter(capacity: 1024)
+        try writer.object { (writer) throws in
+            writer.name("licenses")
+            try writer.array { (writer) throws in
+                for facts in facts { facts.write(to: &writer, key: try key(of: facts, service)) }
+            }
+        }
+        return writer.finish()
+    }
+}
+
+extension AdministrationCaller {
+    /// The product that a call is about: the credential's, or the one it names; `nil` where neither says one.
+    ///
+    /// - Throws: `Problem` with `FORBIDDEN` where it names another than the credential's; `Refusal` (`PRODUCT_NOT_FOUND`),
+    ///   also for another vendor's; `StorageError`.
+    func product(named name: String?, in db: borrowing Snapshot) throws -> Product? {
+        guard let name else { return product }
+        if let product {
+            guard name == "\(vendor.slug)/\(product.slug)" else {
+                throw Problem(.forbidden, "The credential is for another product.")
+            }
+            return product
+        }
+        let parts = name.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 2, let owner = try? Slug(parts[0]), let slug = try? Slug(parts[1]) else {
+            throw Problem(InvalidMembers(JSONPointer("product"), "must be vendor/product"))
+        }
+        guard owner == vendor.slug, let found = try ProductStore.find(slug: slug, of: vendor.id, in: db) else {
+            throw Refusal(.productNotFound, "there is no such product", member: "product")
+        }
+        return found
+    }
+}
