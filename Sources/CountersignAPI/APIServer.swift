@@ -37,6 +37,8 @@ public final class APIServer: Sendable {
     private let shared: ServerShared
     private let writer: SystemPrimitives.Thread
     private let isStopped = Atomic<Bool>(false)
+    /// The counts of connections that the metrics have.
+    private let counted = Guarded<ConnectionStatistics?>(nil)
 
     private init(_ server: Server<LoopState>, _ shared: ServerShared, _ writer: SystemPrimitives.Thread) {
         self.server = server
@@ -114,7 +116,17 @@ public final class APIServer: Sendable {
     /// The numbers of this moment, in the text format of Prometheus.
     public func metricsText() -> [UInt8] {
         let metrics = shared.metrics
-        metrics.metrics.set(metrics.openConnections, server.connections.open)
+        let connections = server.connections
+        let before = counted.withLock { counted in
+            let before = counted
+            counted = connections
+            return before
+        }
+        metrics.metrics.set(metrics.openConnections, connections.open)
+        let accepted = connections.accepted - (before?.accepted ?? 0)
+        let refused = connections.refused - (before?.refused ?? 0)
+        metrics.metrics.add(metrics.acceptedConnections, UInt64(max(0, accepted)))
+        metrics.metrics.add(metrics.refusedConnections, UInt64(max(0, refused)))
         return metrics.metrics.text()
     }
 

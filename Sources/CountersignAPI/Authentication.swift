@@ -153,6 +153,8 @@ public enum RouteCredential: Sendable {
             { request, context in
                 _ = try context.authenticateAdministration(request)
                 try Self.checkMediaType(request)
+                // The handler finds out again; until the body is here, other requests are answered.
+                context.trace = RequestTrace()
             }
         }
     }

@@ -153,12 +153,17 @@ public struct LoopState: ~Copyable, LoopContext {
 struct WriterCounts: Sendable {
     private var commits = 0
     private var failedCommits = 0
+    private var batchSizes = [Int](repeating: 0, count: 9)
 
-    /// Adds what the writer did since the last look.
+    /// Adds what the writer did since the last look. In batch sizes a batch counts as the upper bound of its bucket.
     mutating func gather(from shared: ServerShared, into shard: inout MetricShard) {
-        guard let now = shared.database.options.now() else { return }
-        let status = shared.queue.status(now: now)
+        // At the beginning of time no news is old: an idle writer is not asked for a probe, which would be an fsync a second.
+        let status = shared.queue.status(now: 0)
         let metrics = shared.metrics
+        for (bucket, count) in status.batchSizes.enumerated() where bucket < batchSizes.count {
+            for _ in 0..<max(0, count - batchSizes[bucket]) { shard.observe(metrics.batchJobs, 1 << UInt64(bucket)) }
+            batchSizes[bucket] = count
+        }
         shard.add(metrics.commits, UInt64(max(0, status.commits - commits)))
         shard.add(metrics.failedCommits, UInt64(max(0, status.failedCommits - failedCommits)))
         commits = status.commits

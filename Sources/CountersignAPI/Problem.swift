@@ -75,7 +75,8 @@ extension Problem {
         case let unsure as ClockUnsure:
             self = Problem(.clockUnsure, "The server's clock cannot be trusted; nothing is decided until it is right.")
                 .retrying(after: 30)
-            report = Report(level: .warning, reason: unsure.reason)
+            // Whoever watches the clock says so once and loudly; here it would be a line for each request.
+            report = Report(level: .debug, reason: unsure.reason)
         case let storage as StorageError: self.init(storage)
         default:
             self.init(.internalError, "The server could not complete the request.")

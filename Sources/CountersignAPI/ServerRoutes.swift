@@ -24,8 +24,9 @@ enum ServerRoutes {
         }
         let status = shared.queue.status(now: now)
         guard status.isReady else {
-            throw status.lastError
-                ?? StorageError(.unavailable, status.hasStopped ? "the writer has stopped" : "nothing was written yet")
+            let reason =
+                status.lastError?.message ?? (status.hasStopped ? "the writer has stopped" : "nothing was written yet")
+            throw StorageError(.unavailable, "not ready: \(reason)")
         }
         var json = JSONWriter()
         json.object { json in

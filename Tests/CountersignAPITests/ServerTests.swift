@@ -238,6 +238,7 @@ import Testing
             #"countersign_requests_total{route="none",status="404"} 1"#,
             #"countersign_refusals_total{code="VALIDATION"} 1"#, "countersign_signatures_total 1",
             #"countersign_request_duration_seconds_count{route="/v1/activate"} 2"#,
+            "countersign_accepted_connections_total 1", "countersign_batch_jobs_count 1",
         ] { #expect(text.contains(line), "\(line)") }
     }
 
