@@ -5,6 +5,11 @@ extension Command {
             VendorCommands.all, ProductCommands.all, FeatureCommands.all, PlanCommands.all, LicenseCommands.all,
             CustomerCommands.all, CredentialCommands.all, KeyCommands.all, MasterKeyCommands.all, AuditCommands.all,
         ]
-        return administration.flatMap { $0 }
+        let operation = [
+            OfflineCommands.all, SeedCommand.all, BackupCommands.all, DoctorCommand.all, BundleCommands.all,
+            HealthCommand.all,
+            VersionCommand.all,
+        ]
+        return (administration + operation).flatMap { $0 }
     }
 }

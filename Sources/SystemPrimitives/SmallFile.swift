@@ -110,6 +110,13 @@ public enum SmallFile {
         try syncFolder(of: name)
     }
 
+    /// Removes a file; that there is none is no error.
+    ///
+    /// - Throws: `SystemError`.
+    public static func remove(_ path: String) throws(SystemError) {
+        guard unlink(path) == 0 || errno == ENOENT else { throw .last("remove \(path)") }
+    }
+
     /// Makes the name of a file durable.
     private static func syncFolder(of path: String) throws(SystemError) {
         let folder: String

@@ -69,6 +69,13 @@ public struct CommandContext: Sendable {
         }
     }
 
+    /// Refuses to go on where there is no database.
+    ///
+    /// - Throws: `CommandFailure` (`NO_DATABASE`), `StorageError` where the system does not tell.
+    func requireDatabase() throws {
+        guard try database.exists() else { throw missing }
+    }
+
     private var missing: CommandFailure {
         CommandFailure(
             code: "NO_DATABASE",

@@ -90,7 +90,7 @@ extension CommandFailure {
         }
     }
 
-    private init(_ refusal: Refusal) {
+    init(_ refusal: Refusal) {
         var members: [(name: String, json: [UInt8])] = []
         var message = refusal.message
         if let member = refusal.member {

@@ -1,0 +1,91 @@
+internal import CountersignWire
+internal import Licensing
+internal import LicensingServices
+internal import StrictJSON
+
+/// Something in a seed document, and where it stands.
+protocol SeedNode: Sendable {
+    /// Reads one element; what is wrong with it is remembered by the reader.
+    init(_ reader: inout MemberReader, at pointer: JSONPointer)
+
+    /// What makes two elements of one list the same thing; `nil` where something is missing.
+    var identity: String? { get }
+
+    /// The member that is to be blamed where two are the same.
+    static var identifyingMember: String { get }
+}
+
+extension MemberReader {
+    /// The elements of a list, each read as a node; two of one identity are refused.
+    mutating func nodes<Node: SeedNode>(_ name: String, as _: Node.Type = Node.self) -> [Node] {
+        var nodes: [Node] = []
+        var seen: Set<String> = []
+        for (value, pointer) in elements(name) ?? [] {
+            do throws(InvalidMembers) {
+                var reader = try MemberReader(value, at: pointer)
+                let node = Node(&reader, at: pointer)
+                if let identity = node.identity, !seen.insert(identity).inserted {
+                    reader.refuse(Node.identifyingMember, "is there twice")
+                }
+                absorb(reader)
+                nodes.append(node)
+            } catch {
+                for member in error.members { refuse(member) }
+            }
+        }
+        return nodes
+    }
+
+    /// Refuses what is not listed, and says of what is planned that it is not there yet.
+    mutating func refuseUnknown(except known: Set<String>, planned: Set<String>) {
+        refuseUnknown(except: known.union(planned))
+        for name in planned.sorted() where value(name) != nil {
+            refuse(name, "is not known to this version (\(ProgramVersion.text)) yet")
+        }
+    }
+
+    /// A text by what reads it; the fault says what is wanted.
+    mutating func read<Value>(
+        _ name: String,
+        isRequired: Bool = false,
+        _ parse: (String) throws(ValueFault) -> Value
+    ) -> Value? {
+        guard let text = isRequired ? requiredText(name) : text(name) else { return nil }
+        do {
+            return try parse(text)
+        } catch {
+            refuse(name, error.reason)
+            return nil
+        }
+    }
+
+    /// A word of an enumeration.
+    mutating func word<Word: RawRepresentable<String> & CaseIterable>(
+        _ name: String,
+        isRequired: Bool = false
+    ) -> Word? {
+        read(name, isRequired: isRequired) { (text) throws(ValueFault) in try CommonParameters.word(text) }
+    }
+
+    /// A whole number from 0 on, or `unlimited`.
+    mutating func seatLimit(_ name: String) -> SeatLimit? {
+        guard let value = value(name) else { return nil }
+        if value.isString("unlimited") { return .unlimited }
+        guard let number = value.int64, number >= 0 else {
+            refuse(name, "must be a whole number from 0 on, or \"unlimited\"")
+            return nil
+        }
+        return .limited(Int(clamping: number))
+    }
+
+    /// An environment rule.
+    mutating func environment(_ name: String) -> EnvironmentRule? {
+        guard let value = value(name) else { return nil }
+        do throws(ValueFault) {
+            return try EnvironmentRule(value)
+        } catch {
+            refuse(name, error.reason)
+            return nil
+        }
+    }
+}
