@@ -72,10 +72,12 @@ CREATE TABLE plans (
     UNIQUE (product_id, code)
 ) STRICT;
 
+-- Tables without rowid begin with the columns of their key: the integrity check of SQLite 3.40 takes the columns of others
+-- for one another, and reports NULL values that are none.
 CREATE TABLE plan_features (
     plan_id TEXT NOT NULL REFERENCES plans (id),
-    product_id TEXT NOT NULL,
     feature_code TEXT NOT NULL,
+    product_id TEXT NOT NULL,
     PRIMARY KEY (plan_id, feature_code),
     FOREIGN KEY (product_id, feature_code) REFERENCES features (product_id, code)
 ) STRICT, WITHOUT ROWID;

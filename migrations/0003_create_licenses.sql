@@ -110,11 +110,11 @@ CREATE INDEX activations_by_install ON activations (install_id, released_at);
 -- A reinstall took a seat over: the seat keeps its id, the old install is replaced.
 CREATE TABLE seat_takeovers (
     activation_id TEXT NOT NULL REFERENCES activations (id),
+    taken_over_at INTEGER NOT NULL,
+    to_install_id TEXT NOT NULL REFERENCES installs (id),
     license_id TEXT NOT NULL REFERENCES licenses (id),
     from_install_id TEXT NOT NULL REFERENCES installs (id),
-    to_install_id TEXT NOT NULL REFERENCES installs (id),
     fingerprint BLOB NOT NULL CHECK (length(fingerprint) = 32),
-    taken_over_at INTEGER NOT NULL,
     PRIMARY KEY (activation_id, taken_over_at, to_install_id)
 ) STRICT, WITHOUT ROWID;
 

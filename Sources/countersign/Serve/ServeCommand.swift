@@ -17,6 +17,11 @@ enum ServeCommand {
         (text) throws(ValueFault) in text
     }
 
+    private static let demo = Parameter<Bool>.flag(
+        "demo",
+        "make a vendor, a product and a license to try, and print calls that work"
+    )
+
     private static let printConfig = Parameter.flag("print-config", "print every setting as it counts, and end")
 
     private static let acceptClock = Parameter.flag(
@@ -29,7 +34,8 @@ enum ServeCommand {
         .reads,
         "Answer the apps, until SIGTERM or SIGINT",
         [
-            listen.specification, loops.specification, printConfig.specification, acceptClock.specification,
+            listen.specification, loops.specification, demo.specification, printConfig.specification,
+            acceptClock.specification,
         ],
         example: "serve --data ./data --listen 127.0.0.1:8080"
     ) { invocation, context in
@@ -50,6 +56,7 @@ enum ServeCommand {
         var process = try ServerProcess.start(
             loaded.configuration,
             context: context,
+            isDemo: invocation.isSet(demo),
             acceptsClock: invocation.isSet(acceptClock)
         )
         process.run(reloading: { try load().configuration })

@@ -22,6 +22,7 @@ struct ServerProcess: ~Copyable {
     static func start(
         _ configuration: Configuration,
         context: CommandContext,
+        isDemo: Bool,
         acceptsClock: Bool
     ) throws -> ServerProcess {
         // First of all, so that every thread inherits the mask.
@@ -43,6 +44,7 @@ struct ServerProcess: ~Copyable {
             let now = context.options.testClock == nil ? SystemTime.timestamp() : try served.clock.now()
             let file = KeyFile(configured: configuration.masterKeyFile, folder: configuration.data)
             let vault = try Vault.open(served.database, file: file, at: now)
+            let demonstration = isDemo ? try Demonstration.prepare(context) : nil
             let services = Services(keys: vault.keys, clock: served.clock)
             try selfTest(services, database: served.database)
             let server = try APIServer.start(
@@ -66,6 +68,9 @@ struct ServerProcess: ~Copyable {
             )
             var text = ""
             for address in server.addresses { text += "listening on \(address.localURL)\n" }
+            if let demonstration, let address = server.addresses.first {
+                text += demonstration.calls(baseURL: configuration.baseURL ?? address.localURL)
+            }
             try context.surroundings.output.standard(Array(text.utf8))
             log.info(
                 "started",
