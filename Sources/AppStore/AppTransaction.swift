@@ -26,6 +26,24 @@ public struct AppTransaction: Hashable, Sendable {
         return PurchaseKey(text: "app-purchased:\(originalPurchaseMilliseconds):\(originalVersion)")
     }
 
+    /// An app transaction of these members.
+    public init(
+        appTransactionID: String? = nil,
+        bundleID: String,
+        environment: StoreEnvironment,
+        originalPurchaseMilliseconds: Int64,
+        originalVersion: String,
+        signedMilliseconds: Int64
+    ) {
+        self.appTransactionID = appTransactionID
+        self.bundleID = bundleID
+        self.environment = environment
+        originallyPurchasedAt = Timestamp(milliseconds: originalPurchaseMilliseconds)
+        self.originalPurchaseMilliseconds = originalPurchaseMilliseconds
+        self.originalVersion = originalVersion
+        self.signedMilliseconds = signedMilliseconds
+    }
+
     init(_ members: PayloadReader) throws(StoreRefusal) {
         bundleID = try members.requiredText("bundleId")
         guard let environment = StoreEnvironment(rawValue: try members.requiredText("receiptType")) else {

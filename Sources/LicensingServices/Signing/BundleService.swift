@@ -42,6 +42,7 @@ public struct BundleService: Sendable {
         var licenses: [LicenseBundle.License] = []
         if let install {
             try readLicenses(of: install, for: caller, at: now, in: db, grants: &grants, licenses: &licenses)
+            grants += try StoreRights.grants(of: install, under: caller.product.settings, at: now, in: db)
         }
         let facts = LicenseBundle.Facts(
             issuer: caller.vendor.issuer,

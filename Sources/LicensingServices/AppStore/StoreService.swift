@@ -1,0 +1,362 @@
+public import AppStore
+public import Licensing
+public import Storage
+internal import StrictJSON
+
+/// Takes what the App Store signed: from apps that present it, and from the store itself.
+///
+/// Signatures are checked before, on a worker; every method that writes runs in a write transaction, so that state,
+/// links and the answer are one step.
+public struct StoreService: Sendable {
+    private let entropy: any Entropy
+    private let installs: InstallDirectory
+    private let audit: AuditTrail
+    private let configuredRootDigests: [Digest256]
+
+    /// How long what was signed is kept as it came: 180 days.
+    public static let documentLife = CalendarDuration(days: 180)
+
+    /// - Parameters:
+    ///   - keys: What the audit log is chained with.
+    ///   - entropy: Where identifiers come from.
+    ///   - configuredRootDigests: SHA-256 of the DER of roots trusted by every connection, beside the store's own.
+    public init(keys: DataKeys, entropy: any Entropy, configuredRootDigests: [Digest256] = []) {
+        self.entropy = entropy
+        self.configuredRootDigests = configuredRootDigests
+        installs = InstallDirectory(entropy: entropy)
+        audit = AuditTrail(keys: keys)
+    }
+
+    // MARK: - Connections
+
+    /// All connections of a product, with the configured pins.
+    ///
+    /// - Throws: `StorageError`.
+    public func connections<DB: Queries & ~Copyable>(
+        of product: Product.ID,
+        in db: borrowing DB
+    ) throws -> [StoreConnection] {
+        try StoreConnectionStore.all(of: product, in: db).map(pinned)
+    }
+
+    /// The connection of this name, with the configured pins; `nil` where there is none.
+    ///
+    /// - Throws: `StorageError`.
+    public func connection<DB: Queries & ~Copyable>(
+        _ id: StoreConnectionID,
+        in db: borrowing DB
+    ) throws -> StoreConnection? {
+        try StoreConnectionStore.find(id, in: db).map(pinned)
+    }
+
+    private func pinned(_ connection: StoreConnection) -> StoreConnection {
+        var connection = connection
+        connection.rootDigests += configuredRootDigests
+        return connection
+    }
+
+    // MARK: - Verify
+
+    /// Records what an install presented, links the install to it, and decides what to answer.
+    ///
+    /// - Parameter evidence: Of a transaction, of the purchase of the app, or of both.
+    /// - Throws: `StoreRefusal` where a connection was switched off meanwhile; `StorageError`, or what the source of
+    ///   entropy throws.
+    public func verify(
+        _ evidence: StoreEvidence,
+        by claim: InstallClaim,
+        for caller: Caller,
+        at now: Timestamp,
+        in db: borrowing WriteTransaction
+    ) throws -> StoreVerification {
+        let install = try installs.record(claim, of: caller, at: now, in: db)
+        let grandfathered = try evidence.appTransaction.map { app in
+            try keepApp(app, by: install, for: caller, at: now, in: db)
+        }
+        guard let presented = evidence.transaction else {
+            return StoreVerification(install: install, purchase: nil, outcome: grandfathered ?? .unchanged)
+        }
+
+        let connection = try enabledConnection(presented.connection, in: db)
+        try StoreDocumentStore.keep(presented.jws, .transaction, under: connection.id, at: now, in: db)
+        let (history, purchase) = try apply(presented.value, under: connection, at: now, in: db)
+
+        let condition = history.condition(of: purchase, under: connection, at: now)
+        var review = try reviewAccess(presented.value, of: install, under: connection, for: caller, at: now, in: db)
+        let link =
+            if case .full(let limit)? = review {
+                // Not linked: it would share the access of those who are.
+                LinkDecision.full(limit: limit)
+            } else {
+                try self.link(
+                    install,
+                    to: history.originalTransactionID,
+                    under: connection,
+                    for: caller,
+                    at: now,
+                    in: db
+                )
+            }
+        if condition == .active, link.isLinked, case .granted? = review {
+            try PurchaseLinkStore.insertPresentation(
+                of: presented.value.transactionID,
+                purchase: purchase.id,
+                under: connection.id,
+                at: now,
+                in: db
+            )
+        }
+        let limits = try StoreRights.limits(
+            of: history.originalTransactionID,
+            under: connection,
+            in: caller.mode,
+            in: db
+        )
+        let limit = limits[purchase.id]
+        if case .over? = review, let limit, now < limit {
+            // Another transaction of the same purchase was presented later.
+            review = .granted(until: limit)
+        }
+        let productID = presented.value.productID
+        let isAnotherInForce = try StoreRights.presented(by: install, in: db).contains { other in
+            other.isTaken(in: caller.mode)
+                && other.history.isInForce(
+                    productID,
+                    under: other.connection,
+                    in: caller.mode,
+                    at: now,
+                    limits: other.limits
+                )
+        }
+        return StoreVerification(
+            install: install,
+            purchase: PresentedPurchase(purchase, of: history, under: connection, at: now, limit: limit),
+            outcome: StoreOutcome.decide(
+                condition,
+                isAnotherInForce: isAnotherInForce,
+                link: link,
+                review: review
+            )
+        )
+    }
+
+    private func enabledConnection(
+        _ id: StoreConnectionID,
+        in db: borrowing WriteTransaction
+    ) throws -> StoreConnection {
+        guard let connection = try StoreConnectionStore.find(id, in: db), connection.isEnabled else {
+            throw StoreRefusal.connectionDisabled
+        }
+        return connection
+    }
+
+    /// Folds a transaction into what is known of its purchase.
+    private func apply(
+        _ transaction: StoreTransaction,
+        under connection: StoreConnection,
+        at now: Timestamp,
+        in db: borrowing WriteTransaction
+    ) throws -> (history: PurchaseHistory, purchase: Purchase) {
+        var history = try PurchaseStore.history(
+            of: transaction.originalTransactionID,
+            under: connection.id,
+            in: db
+        )
+        let change = history.apply(transaction, id: try Identifier(at: now, entropy: entropy))
+        guard let purchase = history.purchase(of: transaction) else {
+            preconditionFailure("a history has every purchase that was applied to it")
+        }
+        switch change {
+        case .inserted: try PurchaseStore.insert(purchase, under: connection.id, at: now, in: db)
+        case .updated: try PurchaseStore.update(purchase, in: db)
+        case .unchanged: break
+        }
+        return (history, purchase)
+    }
+
+    private func reviewAccess(
+        _ transaction: StoreTransaction,
+        of install: Install,
+        under connection: StoreConnection,
+        for caller: Caller,
+        at now: Timestamp,
+        in db: borrowing WriteTransaction
+    ) throws -> ReviewAccess? {
+        guard connection.isReview(in: caller.mode) else { return nil }
+        return ReviewAccess.decide(
+            firstPresentedAt: try PurchaseLinkStore.presentation(
+                of: transaction.transactionID,
+                under: connection.id,
+                in: db
+            ),
+            others: try PurchaseLinkStore.reviewedInstalls(
+                of: caller.product.id,
+                except: install.id,
+                presentedAfter: now.subtracting(ReviewAccess.life),
+                in: db
+            ),
+            at: now
+        )
+    }
+
+    private func link(
+        _ install: Install,
+        to originalTransactionID: String,
+        under connection: StoreConnection,
+        for caller: Caller,
+        at now: Timestamp,
+        in db: borrowing WriteTransaction
+    ) throws -> LinkDecision {
+        let links = try PurchaseLinkStore.all(
+            to: originalTransactionID,
+            under: connection.id,
+            mode: install.mode,
+            in: db
+        )
+        let decision = LinkDecision.decide(
+            for: install.id,
+            fingerprint: install.fingerprint,
+            among: links,
+            offlineLife: caller.product.settings.offlineLife,
+            at: now
+        )
+        switch decision {
+        case .linked, .full: break
+        case .added:
+            try PurchaseLinkStore.insert(install, to: originalTransactionID, under: connection.id, at: now, in: db)
+        case .takesOver(let old):
+            try PurchaseLinkStore.move(
+                from: old,
+                to: install,
+                of: originalTransactionID,
+                under: connection.id,
+                in: db
+            )
+        }
+        return decision
+    }
+
+    /// Keeps the purchase of the app, and links the install to it where the connection's rule holds.
+    private func keepApp(
+        _ app: StoreEvidence.Genuine<AppTransaction>,
+        by install: Install,
+        for caller: Caller,
+        at now: Timestamp,
+        in db: borrowing WriteTransaction
+    ) throws -> StoreOutcome {
+        let connection = try enabledConnection(app.connection, in: db)
+        try StoreDocumentStore.keep(app.jws, .appTransaction, under: connection.id, at: now, in: db)
+        let key = app.value.purchaseKey.text
+        var kept: AppPurchase
+        if let known = try AppPurchaseStore.find(key, under: connection.id, in: db) {
+            kept = known
+            if app.value.signedMilliseconds > known.transaction.signedMilliseconds { kept.transaction = app.value }
+        } else {
+            kept = AppPurchase(id: try Identifier(at: now, entropy: entropy), transaction: app.value)
+        }
+        try AppPurchaseStore.put(kept, under: connection.id, at: now, in: db)
+        guard let rule = connection.grandfather, rule.holds(for: kept.transaction, in: caller.mode) else {
+            return .unchanged
+        }
+        switch try link(install, to: key, under: connection, for: caller, at: now, in: db) {
+        case .full(let limit): return .noLinkFree(limit: limit)
+        case .linked, .added, .takesOver: return .granted
+        }
+    }
+
+    // MARK: - Notifications
+
+    /// Takes a notification into account, once: state, the notification's name and the audit row are one step.
+    ///
+    /// - Parameters:
+    ///   - jws: The notification as it came.
+    ///   - id: The connection in the path.
+    ///   - requestID: For the audit log.
+    /// - Returns: Whether it is new.
+    /// - Throws: `StoreRefusal` where the connection was switched off meanwhile; `StorageError`, or what the source of
+    ///   entropy throws.
+    @discardableResult
+    public func record(
+        _ notification: StoreNotification,
+        jws: [UInt8],
+        under id: StoreConnectionID,
+        requestID: String?,
+        at now: Timestamp,
+        in db: borrowing WriteTransaction
+    ) throws -> Bool {
+        let connection = try enabledConnection(id, in: db)
+        guard try StoreDocumentStore.insert(notification, under: id, at: now, in: db) else { return false }
+        try StoreDocumentStore.keep(jws, .notification, under: id, at: now, in: db)
+        var before: Purchase?
+        var after: (history: PurchaseHistory, purchase: Purchase)?
+        if let transaction = notification.transaction {
+            before = try PurchaseStore.history(of: transaction.originalTransactionID, under: id, in: db)
+                .purchase(of: transaction)
+            after = try apply(transaction, under: connection, at: now, in: db)
+        }
+        if let renewal = notification.renewal {
+            var history = try PurchaseStore.history(of: renewal.originalTransactionID, under: id, in: db)
+            if history.apply(renewal) != .unchanged { try PurchaseStore.put(renewal, under: id, in: db) }
+            if renewal.originalTransactionID == after?.history.originalTransactionID { after?.history = history }
+        }
+        let vendor = try ProductStore.find(connection.product, in: db)?.vendor
+        try audit.record(
+            AuditedChange(
+                vendor: vendor,
+                action: "store.notification",
+                target: after?.purchase.id.text ?? connection.id.text,
+                before: before.map { Self.auditText($0.transaction) },
+                after: Self.auditText(notification, after?.purchase.transaction)
+            ),
+            by: Actor(name: "store:\(connection.id)", requestID: requestID, now: now),
+            in: db
+        )
+        return true
+    }
+
+    private static func auditText(_ transaction: StoreTransaction) -> String {
+        var writer = JSONWriter(capacity: 256)
+        writer.object { write(transaction, to: &$0) }
+        return String(decoding: writer.finish(), as: UTF8.self)
+    }
+
+    private static func auditText(_ notification: StoreNotification, _ transaction: StoreTransaction?) -> String {
+        var writer = JSONWriter(capacity: 512)
+        writer.object { writer in
+            writer.member("notification", notification.uuid)
+            writer.member("type", notification.type)
+            writer.member("subtype", ifPresent: notification.subtype)
+            writer.member("status", ifPresent: notification.status)
+            if notification.refundsEarlierPeriod { writer.member("refunds_earlier_period", true) }
+            if let transaction { write(transaction, to: &writer) }
+            if let renewal = notification.renewal {
+                writer.member("grace_ends_at", orNull: renewal.graceEndsAt?.rfc3339)
+                writer.member("is_known_not_to_renew", renewal.isKnownNotToRenew)
+            }
+        }
+        return String(decoding: writer.finish(), as: UTF8.self)
+    }
+
+    private static func write(_ transaction: StoreTransaction, to writer: inout JSONWriter) {
+        writer.member("original_transaction_id", transaction.originalTransactionID)
+        writer.member("product", transaction.productID)
+        writer.member("expires_at", orNull: transaction.expiresAt?.rfc3339)
+        writer.member("revoked_at", orNull: transaction.revokedAt?.rfc3339)
+        writer.member("is_upgraded", transaction.isUpgraded)
+    }
+
+    // MARK: - Keeping
+
+    /// Removes a portion of what was signed and is kept long enough; for the writer's quiet moments.
+    ///
+    /// - Returns: Whether there may be more.
+    /// - Throws: `StorageError`.
+    public static func removeOldDocuments(
+        at now: Timestamp,
+        portion: Int = 200,
+        in db: borrowing WriteTransaction
+    ) throws -> Bool {
+        let start = now.subtracting(documentLife)
+        return try StoreDocumentStore.remove(before: start, limit: portion, in: db) == portion
+    }
+}

@@ -1,0 +1,73 @@
+package import AppStore
+package import Licensing
+package import Storage
+
+/// The purchase of the app itself, as its newest signed copy describes it; a row of `app_purchases`.
+package struct AppPurchase: Hashable, Sendable {
+    /// `ref` of what is kept by it.
+    package let id: PurchaseID
+    package var transaction: AppTransaction
+}
+
+/// The rows of `app_purchases`.
+package enum AppPurchaseStore {
+    package static func find<DB: Queries & ~Copyable>(
+        _ key: String,
+        under connection: StoreConnectionID,
+        in db: borrowing DB
+    ) throws -> AppPurchase? {
+        try db.first(
+            """
+            SELECT id, app_transaction_id, bundle_id, environment, originally_purchased_ms, original_version, signed_ms
+            FROM app_purchases WHERE connection_id = :connection_id AND purchase_key = :purchase_key
+            """,
+            ["connection_id": .id(connection), "purchase_key": .text(key)],
+            { row in
+                AppPurchase(
+                    id: try row.id(),
+                    transaction: AppTransaction(
+                        appTransactionID: try row.textOrNil(),
+                        bundleID: try row.text(),
+                        environment: try row.word(),
+                        originalPurchaseMilliseconds: try row.integer(),
+                        originalVersion: try row.text(),
+                        signedMilliseconds: try row.integer()
+                    )
+                )
+            }
+        )
+    }
+
+    /// Writes a purchase of the app, new or in a newer copy.
+    package static func put(
+        _ purchase: AppPurchase,
+        under connection: StoreConnectionID,
+        at now: Timestamp,
+        in db: borrowing WriteTransaction
+    ) throws {
+        let transaction = purchase.transaction
+        try db.run(
+            """
+            INSERT INTO app_purchases (
+                id, connection_id, purchase_key, app_transaction_id, bundle_id, environment, originally_purchased_ms,
+                original_version, signed_ms, recorded_at
+            ) VALUES (
+                :id, :connection_id, :purchase_key, :app_transaction_id, :bundle_id, :environment,
+                :originally_purchased_ms, :original_version, :signed_ms, :recorded_at
+            )
+            ON CONFLICT (connection_id, purchase_key) DO UPDATE SET
+                originally_purchased_ms = excluded.originally_purchased_ms,
+                original_version = excluded.original_version, signed_ms = excluded.signed_ms
+            """,
+            [
+                "id": .id(purchase.id), "connection_id": .id(connection),
+                "purchase_key": .text(transaction.purchaseKey.text),
+                "app_transaction_id": .textOrNull(transaction.appTransactionID),
+                "bundle_id": .text(transaction.bundleID), "environment": .word(transaction.environment),
+                "originally_purchased_ms": .integer(transaction.originalPurchaseMilliseconds),
+                "original_version": .text(transaction.originalVersion),
+                "signed_ms": .integer(transaction.signedMilliseconds), "recorded_at": .instant(now),
+            ]
+        )
+    }
+}
