@@ -1,5 +1,5 @@
-package import AppStore
-package import Licensing
+public import AppStore
+public import Licensing
 package import Storage
 
 /// The rows of `purchases` and `renewal_infos`.
