@@ -51,8 +51,8 @@ let package = Package(
         .target(
             name: "CountersignAPI",
             dependencies: [
-                "Licensing", "StrictJSON", "Cryptography", "Bundles", "Storage", "Diagnostics", "LicensingServices",
-                "HTTPServer", "CountersignWire", "SystemPrimitives",
+                "Licensing", "StrictJSON", "Cryptography", "Bundles", "AppStore", "Storage", "Diagnostics",
+                "LicensingServices", "HTTPServer", "CountersignWire", "SystemPrimitives",
             ]
         ),
         .target(

@@ -16,18 +16,23 @@ public struct APIServerOptions: Sendable {
     public var baseURL: String?
     /// Which requests get a line in the log.
     public var requestLogging: RequestLogging
+    /// Longest bodies in bytes of the routes that have limits of their own, by the route's name; those of
+    /// `Routes.all` where it says nothing.
+    public var bodyLimits: [String: Int]
 
     /// Options; the defaults are those of the configuration file.
     public init(
         http: ServerOptions = ServerOptions(),
         loops: Int = ServerOptions.defaultLoops,
         baseURL: String? = nil,
-        requestLogging: RequestLogging = .all
+        requestLogging: RequestLogging = .all,
+        bodyLimits: [String: Int] = [:]
     ) {
         self.http = http
         self.loops = loops
         self.baseURL = baseURL
         self.requestLogging = requestLogging
+        self.bodyLimits = bodyLimits
     }
 }
 
@@ -36,17 +41,24 @@ public final class APIServer: Sendable {
     private let server: Server<LoopState>
     private let shared: ServerShared
     private let writer: SystemPrimitives.Thread
+    private let worker: SystemPrimitives.Thread
     private let isStopped = Atomic<Bool>(false)
     /// The counts of connections that the metrics have.
     private let counted = Guarded<ConnectionStatistics?>(nil)
 
-    private init(_ server: Server<LoopState>, _ shared: ServerShared, _ writer: SystemPrimitives.Thread) {
+    private init(
+        _ server: Server<LoopState>,
+        _ shared: ServerShared,
+        writer: SystemPrimitives.Thread,
+        worker: SystemPrimitives.Thread
+    ) {
         self.server = server
         self.shared = shared
         self.writer = writer
+        self.worker = worker
     }
 
-    /// Starts the writer's thread and the loops; requests are served when this returns.
+    /// Starts the writer's thread, the worker's and the loops; requests are served when this returns.
     ///
     /// - Parameters:
     ///   - services: what answers are made of.
@@ -83,10 +95,23 @@ public final class APIServer: Sendable {
             writer.run(deliver: delivery.deliver, abort: onWriterFailure)
         }
         do {
-            let server = try Server.start(options.http, router: Routes.router, mailboxes: mailboxes) { index in
-                try LoopState.open(services, shared, index: index)
+            let worker = try SystemPrimitives.Thread.start(
+                "worker",
+                with: Worker(shared.worker, writes: queue, mailboxes: mailboxes)
+            ) { worker in
+                worker.run()
             }
-            return APIServer(server, shared, thread)
+            do {
+                let router = Routes.router(options.bodyLimits)
+                let server = try Server.start(options.http, router: router, mailboxes: mailboxes) { index in
+                    try LoopState.open(services, shared, index: index)
+                }
+                return APIServer(server, shared, writer: thread, worker: worker)
+            } catch {
+                shared.worker.stop()
+                worker.join()
+                throw error
+            }
         } catch {
             queue.stop()
             thread.join()
@@ -137,6 +162,9 @@ public final class APIServer: Sendable {
         shared.isStopping.store(true, ordering: .releasing)
         server.stop()
         server.join()
+        // The worker hands over to the writer, so it ends first.
+        shared.worker.stop()
+        worker.join()
         shared.queue.stop()
         writer.join()
     }

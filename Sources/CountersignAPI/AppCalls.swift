@@ -45,7 +45,7 @@ protocol AppAction: AppBody {
 }
 
 /// What a snapshot made of a request.
-private enum Reading<Body: AppBody, Facts: Sendable>: Sendable {
+enum Reading<Body: AppBody, Facts: Sendable>: Sendable {
     /// It is sound.
     case call(Body, Contact, Install?, Facts)
     /// It is not; if the contact names an install, that was in contact all the same.
@@ -53,7 +53,7 @@ private enum Reading<Body: AppBody, Facts: Sendable>: Sendable {
 }
 
 /// What a handler takes out of the loop's buffer before the snapshot.
-private struct AppEnvelope: Sendable {
+struct AppEnvelope: Sendable {
     let token: PresentedToken
     let now: Timestamp
     let body: [UInt8]
@@ -179,7 +179,7 @@ extension LoopState {
     }
 
     /// Refuses a call whose members are not sound, after its install's first contact was recorded.
-    private mutating func refuse(_ error: any Error, _ contact: Contact, _ install: Install?) throws -> Outcome<Job> {
+    mutating func refuse(_ error: any Error, _ contact: Contact, _ install: Install?) throws -> Outcome<Job> {
         guard contact.install != nil && install == nil else {
             note(contact, install)
             throw error
@@ -193,13 +193,13 @@ extension LoopState {
     }
 
     /// Remembers that a known install was in contact.
-    private mutating func note(_ contact: Contact, _ install: Install?) {
+    mutating func note(_ contact: Contact, _ install: Install?) {
         trace(contact, install)
         guard let claim = contact.install, let install else { return }
         sightings.note(install, claim, of: contact.caller, at: contact.now)
     }
 
-    private mutating func trace(_ contact: Contact, _ install: Install?) {
+    mutating func trace(_ contact: Contact, _ install: Install?) {
         trace.credential = contact.credential
         trace.install = install?.id
     }

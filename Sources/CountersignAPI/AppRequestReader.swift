@@ -101,6 +101,15 @@ struct AppRequestReader {
         )
     }
 
+    /// A text of any length that must be there.
+    mutating func requiredText(_ name: String) -> String? { members.requiredText(name, maximum: .max) }
+
+    /// A text of any length.
+    mutating func text(_ name: String) -> String? { members.text(name, maximum: .max) }
+
+    /// Remembers that a member is wrong.
+    mutating func refuse(_ name: String, _ detail: String) { members.refuse(name, detail) }
+
     /// Whether everything asked for could be read.
     var isValid: Bool { members.invalid.isEmpty && !keyIsMalformed }
 

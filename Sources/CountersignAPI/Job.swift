@@ -11,6 +11,8 @@ public struct Job: Sendable {
     enum Work: Sendable {
         /// The writer, within its transaction.
         case write(WriteJob)
+        /// The worker, which may leave the rest to the writer.
+        case compute(ComputeJob)
     }
 
     /// Who asks: one origin may fill a quarter of the writer's queue.
@@ -24,6 +26,9 @@ struct Origin: Hashable, Sendable {
 
     /// The credential that a request came with. Its 64 last bits are random, so that they are a digest already.
     init(_ credential: CredentialID) { number = credential.low }
+
+    /// The store behind a connection, which comes without a credential.
+    init(_ connection: StoreConnectionID) { number = connection.low }
 
     private init(number: UInt64) { self.number = number }
 
@@ -59,5 +64,10 @@ extension Outcome where Job == CountersignAPI.Job {
             return { context in try render(result, &context) }
         }
         return .job(CountersignAPI.Job(origin: origin, work: .write(write)))
+    }
+
+    /// Has `job` run on the worker.
+    static func compute(for origin: Origin, _ job: @escaping ComputeJob) -> Outcome {
+        .job(CountersignAPI.Job(origin: origin, work: .compute(job)))
     }
 }

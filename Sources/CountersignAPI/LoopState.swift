@@ -60,9 +60,10 @@ public struct LoopState: ~Copyable, LoopContext {
 
     // MARK: LoopContext
 
-    /// See `LoopContext`: puts all writes of a wake-up into the writer's queue.
+    /// See `LoopContext`: puts all writes of a wake-up into the writer's queue, and the rest into the worker's.
     public mutating func submit(_ submissions: inout [Submission<Job>]) {
         var writes: [APIWriterQueue.Submission] = []
+        var refusedWork: Set<Ticket> = []
         writes.reserveCapacity(submissions.count)
         for submission in submissions {
             switch submission.job.work {
@@ -74,15 +75,22 @@ public struct LoopState: ~Copyable, LoopContext {
                         job: job
                     )
                 )
+            case .compute(let job):
+                let work = WorkerQueue.Submission(
+                    ticket: submission.ticket,
+                    origin: submission.job.origin,
+                    job: job
+                )
+                if !shared.worker.submit(work) { refusedWork.insert(submission.ticket) }
             }
         }
-        if shared.queue.submit(&writes) {
+        if shared.queue.submit(&writes) && refusedWork.isEmpty {
             submissions.removeAll(keepingCapacity: true)
             return
         }
-        shard.add(shared.metrics.refusedJobs, UInt64(writes.count))
+        shard.add(shared.metrics.refusedJobs, UInt64(writes.count + refusedWork.count))
         let refused = Set(writes.map(\.ticket))
-        submissions.removeAll { !refused.contains(.request($0.ticket)) }
+        submissions.removeAll { !refused.contains(.request($0.ticket)) && !refusedWork.contains($0.ticket) }
     }
 
     /// See `LoopContext`: the one place where an error meets a status.

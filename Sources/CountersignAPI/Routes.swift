@@ -37,9 +37,11 @@ public struct Endpoint: Sendable {
     }
 
     /// What the server routes by.
-    var route: Route<LoopState> {
+    ///
+    /// - Parameter limit: the longest body, where it is not the route's usual one.
+    func route(bodyLimit limit: Int? = nil) -> Route<LoopState> {
         let handler = handler
-        return Route(name, method, path, bodyLimit: bodyLimit, admit: credential.admission) { request, context in
+        return Route(name, method, path, bodyLimit: limit ?? bodyLimit, admit: credential.admission) { request, context in
             context.trace = RequestTrace()
             let outcome = try handler(request, &context)
             // Its answer comes later; others come before.
@@ -52,7 +54,7 @@ public struct Endpoint: Sendable {
 /// The one table of everything the API can do: requests are served from it, and it describes the interface.
 public enum Routes {
     /// Every endpoint.
-    public static let all: [Endpoint] = apps + keys + AdministrationRoutes.all + server
+    public static let all: [Endpoint] = apps + stores + keys + AdministrationRoutes.all + server
 
     /// Makes the numbers for the server's metrics, by these routes and all codes.
     public static func makeMetrics() -> ServerMetrics {
@@ -60,7 +62,12 @@ public enum Routes {
     }
 
     /// All routes, to be found by path and method.
-    static var router: Router<LoopState> { Router(all.map(\.route)) }
+    static var router: Router<LoopState> { router([:]) }
+
+    /// All routes, with other limits for the bodies of those that are named.
+    static func router(_ bodyLimits: [String: Int]) -> Router<LoopState> {
+        Router(all.map { $0.route(bodyLimit: bodyLimits[$0.name]) })
+    }
 
     /// Whether a route is one that a load balancer asks all day.
     static func isHealthCheck(_ name: String?) -> Bool {
@@ -89,6 +96,28 @@ public enum Routes {
         Endpoint("sync", .post, "/v1/sync", "Fetches the install's current bundle.", credential: .app) {
             try $1.ask(Sync.self, $0)
         },
+    ]
+
+    private static let stores = [
+        Endpoint(
+            "store.verify",
+            .post,
+            "/v1/store/verify",
+            "Verifies a transaction of the App Store and grants what it gives.",
+            credential: .app,
+            bodyLimit: 96 * 1024
+        ) {
+            try $1.prove(VerifyPurchase.self, $0)
+        },
+        Endpoint(
+            "store.notification",
+            .post,
+            "/v1/store/apple/notifications/{connection}",
+            "Takes an App Store Server Notification, version 2; its signature is the proof.",
+            credential: .none,
+            bodyLimit: 320 * 1024,
+            handler: StoreNotificationRoute.receive
+        ),
     ]
 
     private static let keys = [

@@ -16,6 +16,7 @@ public enum RequestLogging: UInt8, Sendable {
 /// What all loops of a server look at.
 final class ServerShared: Sendable {
     let queue: APIWriterQueue
+    let worker: WorkerQueue
     let database: Database
     let log: Log
     let metrics: ServerMetrics
@@ -29,6 +30,7 @@ final class ServerShared: Sendable {
 
     init(
         queue: APIWriterQueue,
+        worker: WorkerQueue = WorkerQueue(),
         database: Database,
         log: Log,
         metrics: ServerMetrics,
@@ -37,6 +39,7 @@ final class ServerShared: Sendable {
         routes: [Endpoint]
     ) {
         self.queue = queue
+        self.worker = worker
         self.database = database
         self.log = log
         self.metrics = metrics

@@ -12,6 +12,8 @@ public struct Services: Sendable {
     public let installs: InstallDirectory
     /// Gathers the facts of bundles.
     public let bundles: BundleService
+    /// Takes what stores signed.
+    public let store: StoreService
     /// Makes credentials.
     public let credentials: CredentialService
     /// Makes and rotates signing keys.
@@ -27,13 +29,20 @@ public struct Services: Sendable {
     ///   - keys: the data keys of that database.
     ///   - clock: what time it is.
     ///   - entropy: where identifiers and secrets come from.
-    public init(keys: DataKeys, clock: any WallClock, entropy: any Entropy = SystemEntropy()) {
+    ///   - storeRootDigests: SHA-256 of the DER of root certificates trusted beside the store's own.
+    public init(
+        keys: DataKeys,
+        clock: any WallClock,
+        entropy: any Entropy = SystemEntropy(),
+        storeRootDigests: [Digest256] = []
+    ) {
         self.keys = keys
         self.clock = clock
         self.entropy = entropy
         seats = SeatService(entropy: entropy)
         installs = InstallDirectory(entropy: entropy)
         bundles = BundleService()
+        store = StoreService(keys: keys, entropy: entropy, configuredRootDigests: storeRootDigests)
         credentials = CredentialService(keys: keys, entropy: entropy)
         signingKeys = SigningKeyService(keys: keys, entropy: entropy)
     }

@@ -22,6 +22,8 @@ extension Wire {
         public var activations: [SeatRow]?
         /// How many licenses a refused edit would hit.
         public var licenses: Int?
+        /// The purchase that was presented.
+        public var purchase: Purchase?
         /// The signed document.
         public var bundle: [UInt8]?
         /// When it was decided; `nil` for what is no decision, and while the clock cannot be trusted.
@@ -61,6 +63,7 @@ extension Wire {
                 if let seats { json.member("seats", seats.write) }
                 if let activations { json.member("activations", list: activations) { $0.write(to: &$1) } }
                 json.member("licenses", ifPresent: licenses.map(Int64.init))
+                if let purchase { json.member("purchase", purchase.write) }
                 json.member("bundle", token: bundle)
                 json.member("server_time", ifPresent: serverTime)
             }

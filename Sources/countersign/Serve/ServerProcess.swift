@@ -45,14 +45,22 @@ struct ServerProcess: ~Copyable {
             let file = KeyFile(configured: configuration.masterKeyFile, folder: configuration.data)
             let vault = try Vault.open(served.database, file: file, at: now)
             let demonstration = isDemo ? try Demonstration.prepare(context) : nil
-            let services = Services(keys: vault.keys, clock: served.clock)
+            let services = Services(
+                keys: vault.keys,
+                clock: served.clock,
+                storeRootDigests: configuration.store.apple.rootSHA256.compactMap { Digest256(hexadecimal: $0) }
+            )
             try selfTest(services, database: served.database)
             let server = try APIServer.start(
                 APIServerOptions(
                     http: ServerOptions(configuration),
                     loops: configuration.loops == 0 ? ServerOptions.defaultLoops : configuration.loops,
                     baseURL: configuration.baseURL,
-                    requestLogging: RequestLogging(configuration.log.requests)
+                    requestLogging: RequestLogging(configuration.log.requests),
+                    bodyLimits: [
+                        "store.verify": configuration.limits.verifyBodyBytes,
+                        "store.notification": configuration.limits.notificationBodyBytes,
+                    ]
                 ),
                 services: services,
                 database: served.database,

@@ -1,0 +1,143 @@
+import AppStore
+import Diagnostics
+import Dispatch
+import HTTPServer
+import Storage
+import SystemPrimitives
+
+/// Work that takes longer than a loop may be held up: checking what a store signed.
+///
+/// Runs on the worker's thread, which owns the chains that verified; what it throws is the answer.
+typealias ComputeJob = @Sendable (inout ChainCache) throws -> Computed
+
+/// What came of such work.
+enum Computed: Sendable {
+    /// The answer, rendered on the loop.
+    case answer(Render<LoopState>)
+    /// What is left to do is the writer's.
+    case write(WriteJob)
+}
+
+/// What waits for the worker, at most 64: a queue that is full refuses.
+final class WorkerQueue: Sendable {
+    /// One piece of work.
+    struct Submission: Sendable {
+        /// Where the answer belongs.
+        let ticket: Ticket
+        /// For the writer's queue, should there be something to write.
+        let origin: Origin
+        let job: ComputeJob
+    }
+
+    private struct State {
+        var waiting: [Submission] = []
+        /// The place of the oldest in `waiting`.
+        var next = 0
+        var isStopped = false
+
+        var count: Int { waiting.count - next }
+
+        mutating func take() -> Submission? {
+            guard next < waiting.count else { return nil }
+            let submission = waiting[next]
+            next += 1
+            if next == waiting.count {
+                waiting.removeAll(keepingCapacity: true)
+                next = 0
+            }
+            return submission
+        }
+    }
+
+    private let state = Guarded(State())
+    /// Counts what waits, and the wish to stop.
+    private let bell = DispatchSemaphore(value: 0)
+    private let capacity: Int
+
+    /// An empty queue.
+    init(capacity: Int = 64) {
+        precondition(capacity > 0, "a queue has room for something")
+        self.capacity = capacity
+    }
+
+    /// Takes one piece of work over, if there is room; never blocks.
+    ///
+    /// - Returns: whether it was accepted: it is answered exactly once then.
+    func submit(_ submission: Submission) -> Bool {
+        let isAccepted = state.withLock { state in
+            guard !state.isStopped, state.count < capacity else { return false }
+            state.waiting.append(submission)
+            return true
+        }
+        if isAccepted { bell.signal() }
+        return isAccepted
+    }
+
+    /// Accepts nothing more; what waits is still done.
+    func stop() {
+        let wasStopped = state.withLock { state in
+            defer { state.isStopped = true }
+            return state.isStopped
+        }
+        if !wasStopped { bell.signal() }
+    }
+
+    /// The oldest piece of work, waiting for one; nil once the queue was stopped and is empty.
+    func take() -> Submission? {
+        bell.wait()
+        return state.withLock { $0.take() }
+    }
+}
+
+/// The one thread for signatures of stores.
+struct Worker: Sendable {
+    let queue: WorkerQueue
+    let writes: APIWriterQueue
+    let mailboxes: [Mailbox<LoopState>]
+    private var chains = ChainCache()
+
+    init(_ queue: WorkerQueue, writes: APIWriterQueue, mailboxes: [Mailbox<LoopState>]) {
+        self.queue = queue
+        self.writes = writes
+        self.mailboxes = mailboxes
+    }
+
+    /// Works until the queue was stopped and is empty.
+    mutating func run() {
+        while let submission = queue.take() {
+            guard let answer = Self.work(on: submission, &chains, writes) else { continue }
+            var answers = [Answer(submission.ticket, answer)]
+            mailboxes[Int(submission.ticket.loop)].post(&answers)
+        }
+    }
+
+    /// Does one piece of work.
+    ///
+    /// - Returns: the answer; nil where the writer has taken over, which answers with the same ticket.
+    private static func work(
+        on submission: WorkerQueue.Submission,
+        _ chains: inout ChainCache,
+        _ writes: APIWriterQueue
+    ) -> Result<Render<LoopState>, any Error>? {
+        do {
+            switch try submission.job(&chains) {
+            case .answer(let render): return .success(render)
+            case .write(let job):
+                var submissions = [
+                    APIWriterQueue.Submission(
+                        ticket: .request(submission.ticket),
+                        origin: submission.origin.number,
+                        job: job
+                    )
+                ]
+                if writes.submit(&submissions) { return nil }
+                return .success { context in
+                    context.shard.add(context.shared.metrics.refusedJobs)
+                    throw HTTPFailure.unavailable(retryAfterSeconds: 1)
+                }
+            }
+        } catch {
+            return .failure(error)
+        }
+    }
+}
