@@ -74,9 +74,14 @@ let package = Package(
         .testTarget(name: "StrictJSONTests", dependencies: ["StrictJSON"]),
         .testTarget(name: "CryptographyTests", dependencies: ["Cryptography", "COpenSSL"]),
         .testTarget(name: "BundlesTests", dependencies: ["Bundles", "Licensing", "StrictJSON", "Cryptography"]),
+        .target(
+            name: "StoreTestSupport",
+            dependencies: ["AppStore", "Licensing", "Cryptography", "COpenSSL"],
+            path: "Tests/StoreTestSupport"
+        ),
         .testTarget(
             name: "AppStoreTests",
-            dependencies: ["AppStore", "Licensing", "StrictJSON", "Cryptography", "COpenSSL"]
+            dependencies: ["AppStore", "Licensing", "StrictJSON", "Cryptography", "StoreTestSupport"]
         ),
         .target(name: "CFaultyVFS", dependencies: ["CSQLite"], path: "Tests/CFaultyVFS"),
         .testTarget(
@@ -118,7 +123,7 @@ let package = Package(
 /// Targets that touch raw pointers: owners of C handles, byte parsers.
 let touchesPointers: Set<String> = [
     "SystemPrimitives", "Cryptography", "Storage", "HTTPServer", "StrictJSON", "Diagnostics", "Administration",
-    "countersign",
+    "countersign", "StoreTestSupport",
 ]
 
 for target in package.targets where target.type != .system && !["CSystem", "CFaultyVFS"].contains(target.name) {

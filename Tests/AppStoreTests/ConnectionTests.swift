@@ -1,6 +1,7 @@
 import AppStore
 import Cryptography
 import Licensing
+import StoreTestSupport
 import Testing
 
 @Suite("Which connection takes what") struct ConnectionTests {

@@ -3,6 +3,7 @@ import Cryptography
 import Foundation
 import Licensing
 import StrictJSON
+import StoreTestSupport
 import Testing
 
 /// Vectors made elsewhere, by a generator that shares no code with this package: run where the environment variable

@@ -1,5 +1,6 @@
 import AppStore
 import Licensing
+import StoreTestSupport
 import Testing
 
 /// A transaction for tests of rules; signed an hour ago.

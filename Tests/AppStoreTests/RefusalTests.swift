@@ -1,6 +1,7 @@
 import AppStore
 import Cryptography
 import Licensing
+import StoreTestSupport
 import Testing
 
 @Suite("Signed data of the App Store is refused for the first thing that is wrong") struct RefusalTests {

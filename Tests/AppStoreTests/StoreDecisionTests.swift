@@ -1,5 +1,6 @@
 import AppStore
 import Licensing
+import StoreTestSupport
 import Testing
 
 private func install(_ number: UInt64) -> Identifier<Install> { Identifier(high: 0, low: number) }

@@ -24,6 +24,7 @@ public enum RetentionService {
             limit: portion,
             in: db
         )
-        return records == portion || installs == portion
+        let hasDocuments = try StoreService.removeOldDocuments(at: now, portion: portion, in: db)
+        return records == portion || installs == portion || hasDocuments
     }
 }

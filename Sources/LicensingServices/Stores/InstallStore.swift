@@ -73,6 +73,7 @@ package enum InstallStore {
                     AND NOT EXISTS (SELECT 1 FROM activations WHERE activations.install_id = installs.id)
                     AND NOT EXISTS (SELECT 1 FROM seat_takeovers WHERE from_install_id = installs.id)
                     AND NOT EXISTS (SELECT 1 FROM seat_takeovers WHERE to_install_id = installs.id)
+                    AND NOT EXISTS (SELECT 1 FROM purchase_links WHERE purchase_links.install_id = installs.id)
                 ORDER BY last_seen_at LIMIT :limit
             )
             """,

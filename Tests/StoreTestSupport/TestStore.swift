@@ -1,23 +1,22 @@
-import AppStore
-import Cryptography
-import Licensing
-import Testing
+package import AppStore
+package import Cryptography
+package import Licensing
 
 /// A store of our own: a root, an intermediate and a leaf like Apple's, which sign what a test wants signed.
-struct TestStore: Sendable {
+package struct TestStore: Sendable {
     /// 2026-06-01T12:00:00Z.
-    static let now = Timestamp(secondsSinceEpoch: 1_780_315_200)
-    static let bundleID = "com.example.editor"
-    static let appAppleID: Int64 = 1_234_567_890
+    package static let now = Timestamp(secondsSinceEpoch: 1_780_315_200)
+    package static let bundleID = "com.example.editor"
+    package static let appAppleID: Int64 = 1_234_567_890
 
-    var root: [UInt8]
-    var rootKey: P256.SigningKey
-    var intermediate: [UInt8]
-    var intermediateKey: P256.SigningKey
-    var leaf: [UInt8]
-    var leafKey: P256.SigningKey
+    package var root: [UInt8]
+    package var rootKey: P256.SigningKey
+    package var intermediate: [UInt8]
+    package var intermediateKey: P256.SigningKey
+    package var leaf: [UInt8]
+    package var leafKey: P256.SigningKey
 
-    init(
+    package init(
         intermediate: CertificatePlan = .intermediate,
         leaf: CertificatePlan = .leaf,
         under parent: TestStore? = nil,
@@ -32,40 +31,40 @@ struct TestStore: Sendable {
     }
 
     /// One for all tests that need nothing special.
-    static let standard = Result { try TestStore() }
+    package static let standard = Result { try TestStore() }
 
-    var chain: [[UInt8]] { [leaf, intermediate, root] }
+    package var chain: [[UInt8]] { [leaf, intermediate, root] }
 
-    static func header(_ chain: [[UInt8]], algorithm: String = "ES256", more: String = "") -> String {
+    package static func header(_ chain: [[UInt8]], algorithm: String = "ES256", more: String = "") -> String {
         let certificates = chain.map { "\"\(Base64.string($0))\"" }.joined(separator: ",")
         return #"{"alg":"\#(algorithm)",\#(more)"x5c":[\#(certificates)]}"#
     }
 
     /// A compact JWS of `payload`.
-    func sign(_ payload: String, header: String? = nil, key: P256.SigningKey? = nil) throws -> [UInt8] {
+    package func sign(_ payload: String, header: String? = nil, key: P256.SigningKey? = nil) throws -> [UInt8] {
         let header = Base64URL.encode(Array((header ?? Self.header(chain)).utf8))
         let signed = header + Array(".".utf8) + Base64URL.encode(Array(payload.utf8))
         let signature = try P256.Signer.open(key ?? leafKey).sign(signed)
         return signed + Array(".".utf8) + Base64URL.encode(signature)
     }
 
-    func sign(_ payload: Members, header: String? = nil, key: P256.SigningKey? = nil) throws -> [UInt8] {
+    package func sign(_ payload: Members, header: String? = nil, key: P256.SigningKey? = nil) throws -> [UInt8] {
         try sign(payload.json, header: header, key: key)
     }
 
     /// A connection that pins this store's root and names the products of the tests.
-    func connection(
+    package func connection(
         _ environment: StoreEnvironment = .production,
         _ change: (inout StoreConnection) -> Void = { _ in }
     ) throws -> StoreConnection {
         var connection = try makeConnection(environment, change)
-        connection.rootDigests = [try #require(Digest256(bytes: SHA256.digest(of: root)))]
+        connection.rootDigests = [try require(Digest256(bytes: SHA256.digest(of: root)))]
         return connection
     }
 }
 
 /// A connection for tests of rules, where nothing is signed.
-func makeConnection(
+package func makeConnection(
     _ environment: StoreEnvironment = .production,
     _ change: (inout StoreConnection) -> Void = { _ in }
 ) throws -> StoreConnection {
@@ -84,10 +83,10 @@ func makeConnection(
 }
 
 /// The members of a JSON object, in order, each value as JSON text.
-struct Members: ExpressibleByDictionaryLiteral {
+package struct Members: ExpressibleByDictionaryLiteral {
     private var members: [(name: String, value: String)]
 
-    init(dictionaryLiteral members: (String, any CustomStringConvertible)...) {
+    package init(dictionaryLiteral members: (String, any CustomStringConvertible)...) {
         self.members = members.map { ($0, Self.json($1)) }
     }
 
@@ -96,10 +95,10 @@ struct Members: ExpressibleByDictionaryLiteral {
         return value.description
     }
 
-    var json: String { "{" + members.map { "\"\($0.name)\":\($0.value)" }.joined(separator: ",") + "}" }
+    package var json: String { "{" + members.map { "\"\($0.name)\":\($0.value)" }.joined(separator: ",") + "}" }
 
     /// The same with one member set, or without it.
-    func with(_ name: String, _ value: (any CustomStringConvertible)?) -> Members {
+    package func with(_ name: String, _ value: (any CustomStringConvertible)?) -> Members {
         var copy = self
         copy.members.removeAll { $0.name == name }
         if let value { copy.members.append((name, Self.json(value))) }
@@ -107,11 +106,11 @@ struct Members: ExpressibleByDictionaryLiteral {
     }
 }
 
-let day: Int64 = 86_400
-let hour: Int64 = 3600
-let nowMilliseconds = TestStore.now.secondsSinceEpoch * 1000
+package let day: Int64 = 86_400
+package let hour: Int64 = 3600
+package let nowMilliseconds = TestStore.now.secondsSinceEpoch * 1000
 
-func unlockMembers() -> Members {
+package func unlockMembers() -> Members {
     [
         "transactionId": "2000000001", "originalTransactionId": "2000000001", "bundleId": TestStore.bundleID,
         "productId": "unlock", "purchaseDate": nowMilliseconds - 10 * day * 1000,
@@ -121,12 +120,12 @@ func unlockMembers() -> Members {
     ]
 }
 
-func monthlyMembers() -> Members {
+package func monthlyMembers() -> Members {
     unlockMembers().with("type", "Auto-Renewable Subscription").with("productId", "monthly")
         .with("webOrderLineItemId", "3000000001").with("expiresDate", nowMilliseconds + 20 * day * 1000)
 }
 
-func renewalMembers() -> Members {
+package func renewalMembers() -> Members {
     [
         "originalTransactionId": "2000000001", "autoRenewProductId": "monthly", "productId": "monthly",
         "autoRenewStatus": 1, "signedDate": nowMilliseconds - hour * 1000, "environment": "Production",
@@ -134,7 +133,7 @@ func renewalMembers() -> Members {
 }
 
 /// The refusal that `body` throws, `nil` where it does not.
-func refusal<Value>(_ body: () throws(StoreRefusal) -> Value) -> StoreRefusal? {
+package func refusal<Value>(_ body: () throws(StoreRefusal) -> Value) -> StoreRefusal? {
     do throws(StoreRefusal) {
         _ = try body()
         return nil
