@@ -58,8 +58,8 @@ let package = Package(
         .target(
             name: "Administration",
             dependencies: [
-                "Licensing", "StrictJSON", "Cryptography", "Bundles", "Storage", "Diagnostics", "LicensingServices",
-                "CountersignWire", "CSystem", "SystemPrimitives",
+                "Licensing", "StrictJSON", "Cryptography", "Bundles", "AppStore", "Storage", "Diagnostics",
+                "LicensingServices", "CountersignWire", "CSystem", "SystemPrimitives",
             ]
         ),
         .executableTarget(
@@ -106,7 +106,7 @@ let package = Package(
             name: "CountersignAPITests",
             dependencies: [
                 "CountersignAPI", "HTTPServer", "LicensingServices", "Licensing", "Storage", "Bundles", "StrictJSON",
-                "Cryptography", "CountersignWire", "Diagnostics",
+                "Cryptography", "CountersignWire", "Diagnostics", "AppStore", "StoreTestSupport",
             ]
         ),
         .testTarget(

@@ -3,7 +3,8 @@ extension Command {
     static var all: [Command] {
         let administration = [
             VendorCommands.all, ProductCommands.all, FeatureCommands.all, PlanCommands.all, LicenseCommands.all,
-            CustomerCommands.all, CredentialCommands.all, KeyCommands.all, MasterKeyCommands.all, AuditCommands.all,
+            CustomerCommands.all, CredentialCommands.all, KeyCommands.all, MasterKeyCommands.all, StoreCommands.all,
+            AuditCommands.all,
         ]
         let operation = [
             OfflineCommands.all, SeedCommand.all, BackupCommands.all, DoctorCommand.all, BundleCommands.all,

@@ -41,7 +41,9 @@ public struct Endpoint: Sendable {
     /// - Parameter limit: the longest body, where it is not the route's usual one.
     func route(bodyLimit limit: Int? = nil) -> Route<LoopState> {
         let handler = handler
-        return Route(name, method, path, bodyLimit: limit ?? bodyLimit, admit: credential.admission) { request, context in
+        return Route(name, method, path, bodyLimit: limit ?? bodyLimit, admit: credential.admission) {
+            request,
+            context in
             context.trace = RequestTrace()
             let outcome = try handler(request, &context)
             // Its answer comes later; others come before.

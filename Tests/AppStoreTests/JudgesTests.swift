@@ -2,8 +2,8 @@ import AppStore
 import Cryptography
 import Foundation
 import Licensing
-import StrictJSON
 import StoreTestSupport
+import StrictJSON
 import Testing
 
 /// Vectors made elsewhere, by a generator that shares no code with this package: run where the environment variable

@@ -1,3 +1,4 @@
+import AppStore
 import Bundles
 import Cryptography
 import Diagnostics
@@ -34,6 +35,8 @@ final class SettableClock: WallClock {
         guard let now = time.withLock({ $0 }) else { throw ClockUnsure(reason: "a test says so") }
         return now
     }
+
+    func set(_ now: Timestamp) { time.withLock { $0 = now } }
 
     func advance(by seconds: Int64) { time.withLock { $0 = $0?.adding(seconds: seconds) } }
 
@@ -186,6 +189,8 @@ struct TestAPI: ~Copyable {
     let catalog: Catalog
     let writer: APIWriter
     var context: LoopState
+    /// The worker's.
+    var chains = ChainCache()
     private let router = Routes.router
 
     private init(_ opened: consuming OpenCatalog, context: consuming LoopState) {
@@ -274,12 +279,22 @@ struct TestAPI: ~Copyable {
             switch try router.outcome(of: bytes, in: &context) {
             case .reply(let response): return Received(response, wrote: false)
             case .job(let job):
-                guard case .write(let work) = job.work else { preconditionFailure("there is one kind of work") }
-                let render = try writer.write(work)
+                let render: Render<LoopState>
+                var wrote = true
+                switch job.work {
+                case .write(let work): render = try writer.write(work)
+                case .compute(let work):
+                    switch try work(&chains) {
+                    case .answer(let answer):
+                        render = answer
+                        wrote = false
+                    case .write(let work): render = try writer.write(work)
+                    }
+                }
                 do {
-                    return Received(try render(&context), wrote: true)
+                    return Received(try render(&context), wrote: wrote)
                 } catch {
-                    return Received(context.response(to: error, for: outline), wrote: true)
+                    return Received(context.response(to: error, for: outline), wrote: wrote)
                 }
             }
         } catch {

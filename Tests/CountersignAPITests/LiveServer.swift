@@ -22,13 +22,15 @@ final class LiveServer: Sendable {
         loops: Int = 2,
         licenses count: Int = 1,
         _ plan: @Sendable (inout Plan) throws -> Void = { _ in },
-        options change: (inout ServerOptions) -> Void = { _ in }
+        options change: (inout ServerOptions) -> Void = { _ in },
+        setUp: (borrowing WriteTransaction, Catalog) throws -> Void = { _, _ in }
     ) throws {
         let opened = try Catalog.open()
         catalog = opened.catalog
         let catalog = catalog
         licenses = try opened.writer.write { db in
-            try (0..<count).map { _ in try catalog.sell(catalog.editor, plan, in: db) }
+            try setUp(db, catalog)
+            return try (0..<count).map { _ in try catalog.sell(catalog.editor, plan, in: db) }
         }
         var http = ServerOptions()
         change(&http)
