@@ -23,7 +23,7 @@ final class LiveServer: Sendable {
         licenses count: Int = 1,
         _ plan: @Sendable (inout Plan) throws -> Void = { _ in },
         options change: (inout ServerOptions) -> Void = { _ in },
-        setUp: (borrowing WriteTransaction, Catalog) throws -> Void = { _, _ in }
+        setUp: @Sendable (borrowing WriteTransaction, Catalog) throws -> Void = { _, _ in }
     ) throws {
         let opened = try Catalog.open()
         catalog = opened.catalog

@@ -1,4 +1,5 @@
 import AppStore
+import Bundles
 import Cryptography
 import Licensing
 import LicensingServices

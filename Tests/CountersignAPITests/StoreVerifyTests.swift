@@ -1,4 +1,5 @@
 import AppStore
+import Bundles
 import Cryptography
 import Licensing
 import LicensingServices
@@ -423,6 +424,7 @@ import Testing
         try api.connect()
         let tip = unlock("71").with("type", "Consumable").with("productId", "tokens").with("price", 5_000)
         #expect(try api.verify(unlock()).status == 200)
+        api.catalog.clock.advance(by: 1)
         #expect(try api.verify(unlock(), 2).status == 200)
         #expect(try api.verify(tip).status == 200)
         func spend(_ install: Int) throws -> Int64 {
