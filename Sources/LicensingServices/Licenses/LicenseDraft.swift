@@ -15,7 +15,7 @@ public struct LicenseDraft: Sendable {
     public let order: LicenseOrder
     /// Its key.
     public let key: LicenseKeyDraft
-    let id: License.ID
+    var id: License.ID
     var customer: Customer.ID
     let orderDigest: Digest256?
 }

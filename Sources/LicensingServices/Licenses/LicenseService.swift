@@ -169,7 +169,7 @@ public struct LicenseService: Sendable {
         try insert(draft.key, of: license.id, at: now, in: db)
     }
 
-    private func insert(
+    func insert(
         _ key: LicenseKeyDraft,
         of license: License.ID,
         at now: Timestamp,
