@@ -19,6 +19,8 @@ public struct Install: Hashable, Sendable, IdentifiedEntity {
     public var firstContactAt: Timestamp
     /// When it was last heard of; may lag by a few seconds.
     public var lastSeenAt: Timestamp
+    /// The trial it shares; another may count for it by its fingerprint, see `Trial.governing(among:)`.
+    public var trial: TrialID?
 
     /// An install of these members.
     public init(
@@ -29,7 +31,8 @@ public struct Install: Hashable, Sendable, IdentifiedEntity {
         fingerprint: Digest256? = nil,
         device: DeviceInfo = .none,
         firstContactAt: Timestamp,
-        lastSeenAt: Timestamp
+        lastSeenAt: Timestamp,
+        trial: TrialID? = nil
     ) {
         self.id = id
         self.product = product
@@ -39,5 +42,6 @@ public struct Install: Hashable, Sendable, IdentifiedEntity {
         self.device = device
         self.firstContactAt = firstContactAt
         self.lastSeenAt = lastSeenAt
+        self.trial = trial
     }
 }

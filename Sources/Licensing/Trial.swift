@@ -6,8 +6,9 @@ public struct Trial: Hashable, Sendable {
     public var product: Product.ID
     /// Live or test.
     public var mode: Mode
-    /// The install of the first contact: the only one that is told the trial's token.
-    public var install: Install.ID
+    /// The install that started it, by its first contact or its word: the only one that is told the trial's token. `nil`
+    /// where an administrator issued it, and once that install was removed.
+    public var install: Install.ID?
     /// Keyed digest of the machine's fingerprint, where one is known.
     public var fingerprint: Digest256?
     /// When the clock started: the first contact, or under `explicit` the moment of the start; possibly earlier, by the
@@ -23,7 +24,7 @@ public struct Trial: Hashable, Sendable {
         id: TrialID,
         product: Product.ID,
         mode: Mode,
-        install: Install.ID,
+        install: Install.ID?,
         fingerprint: Digest256? = nil,
         startedAt: Timestamp,
         endsAt: Timestamp? = nil,
@@ -119,8 +120,13 @@ public struct TrialContact: Hashable, Sendable {
 
 extension ProductSettings {
     /// The length that a trial that begins now has, or `nil` where trials are off or were never configured.
-    var trialLength: CalendarDuration? {
+    public var trialLength: CalendarDuration? {
         trialDuration.flatMap { $0.isZero ? nil : $0 }
+    }
+
+    /// Whether these settings, put in the place of `former` ones, give trials another end.
+    public func movesTrials(of former: ProductSettings) -> Bool {
+        trialDuration != former.trialDuration || trialStart != former.trialStart
     }
 
     /// What a call means for the install's trial.
@@ -152,9 +158,16 @@ extension ProductSettings {
                     ?? endsAt.adding(seconds: start.seconds(since: trial.startedAt))
                 return .update(startedAt: start, endsAt: min(endsAt, ends))
             }
-            guard start < trial.startedAt || trialLength != nil else { return .none }
+            // An extension alone has begun it: a length that comes later is for those that run then.
+            guard !trial.hasBegun, start < trial.startedAt || trialLength != nil else { return .none }
             return .update(startedAt: start, endsAt: trialLength.map { start.adding($0) })
         }
+    }
+
+    /// Whether a call of `install` must be recorded for its trial's sake: under `first_contact` its clock runs from its
+    /// first contact on, also where that was recorded while trials were started by hand.
+    public func recordsFirstContact(of install: Install) -> Bool {
+        trialStart == .firstContact && install.trial == nil
     }
 
     /// What an install's trial is at `now`, after its `trialStep` was written.
@@ -196,13 +209,44 @@ extension Trial {
         at now: Timestamp
     ) -> Timestamp? {
         guard let length = settings.trialLength else { return nil }
-        guard let endsAt else {
-            return settings.trialStart == .firstContact ? startedAt.adding(length) : nil
+        if let end {
+            guard now < end || isReviving else { return nil }
+        } else {
+            guard settings.trialStart == .firstContact else { return nil }
         }
-        guard now < endsAt || isReviving else { return nil }
         let end = startedAt.adding(length)
         return end == endsAt ? nil : end
     }
+
+    /// The trial of an install that shares it, as a call of that install leaves it.
+    ///
+    /// It is given the machine's fingerprint where it has none and no other row has it, so that a reinstall finds it; and
+    /// where the install that started it is gone, this one stands in for it.
+    ///
+    /// - Parameter isFingerprintKnown: Whether a row has the install's fingerprint already.
+    public func shared(by install: Install, isFingerprintKnown: Bool) -> Trial {
+        var trial = self
+        if trial.install == nil { trial.install = install.id }
+        if trial.fingerprint == nil, !isFingerprintKnown { trial.fingerprint = install.fingerprint }
+        return trial
+    }
+
+    /// The trial after `TrialStep.update` of a call by `install`: under `explicit` that call started it.
+    public func updated(
+        startedAt: Timestamp,
+        endsAt: Timestamp?,
+        by install: Install,
+        under settings: ProductSettings
+    ) -> Trial {
+        var trial = self
+        if settings.trialStart == .explicit, !hasBegun { trial.install = install.id }
+        trial.startedAt = startedAt
+        trial.endsAt = endsAt
+        return trial
+    }
+
+    /// Whether `install` is told its token: it has begun, and this install started it.
+    public func tellsToken(to install: Install) -> Bool { hasBegun && self.install == install.id }
 
     /// The trial after an administrator extended it, or `nil` where `until` is not later than its end: extending takes
     /// nothing away.

@@ -217,6 +217,48 @@ extension Trial {
         #expect(Trial.governing(among: [recorded, later]) == later)
     }
 
+    @Test("an install that shares a trial gives it its machine, and stands in where the one that started it is gone")
+    func shared() throws {
+        let laptop = try #require(Digest256.number(1))
+        let install = Install(
+            id: .number(2),
+            product: .number(1),
+            mode: .live,
+            digest: try #require(Digest256.number(2)),
+            fingerprint: laptop,
+            firstContactAt: now,
+            lastSeenAt: now
+        )
+        var trial = Trial.fixture(startedAt: now)
+
+        #expect(trial.shared(by: install, isFingerprintKnown: false).fingerprint == laptop)
+        #expect(trial.shared(by: install, isFingerprintKnown: false).install == .number(1))
+        #expect(trial.shared(by: install, isFingerprintKnown: true).fingerprint == nil)
+        trial.install = nil
+        #expect(trial.shared(by: install, isFingerprintKnown: false).install == install.id)
+    }
+
+    @Test("under explicit the install that started the trial is told its token, else that of the first contact")
+    func whoIsTold() throws {
+        let first = Trial.fixture(startedAt: now)
+        let other = Install(
+            id: .number(2),
+            product: .number(1),
+            mode: .live,
+            digest: try #require(Digest256.number(2)),
+            firstContactAt: now,
+            lastSeenAt: now
+        )
+        let end = now.adding(days: 7)
+
+        let explicit = first.updated(startedAt: now, endsAt: end, by: other, under: settings(week, .explicit))
+        let contact = first.updated(startedAt: now, endsAt: end, by: other, under: settings(week))
+
+        #expect(explicit.tellsToken(to: other))
+        #expect(!contact.tellsToken(to: other))
+        #expect(!first.tellsToken(to: other))
+    }
+
     // MARK: Changes by an administrator
 
     @Test("another length gives running trials their start and that length, and leaves ended ones ended")
@@ -241,6 +283,19 @@ extension Trial {
                 at: now
             ) == nil
         )
+    }
+
+    @Test("an extension that runs makes the trial a running one for another length, one that is over does not")
+    func newLengthOfExtended() {
+        let month = settings(CalendarDuration(days: 30))
+        let start = now.adding(days: -9)
+        let running = Trial.fixture(startedAt: start, endsAt: now.adding(days: -2), extendedUntil: now.adding(days: 1))
+        let over = Trial.fixture(startedAt: start, extendedUntil: now)
+
+        #expect(running.end(afterChangeTo: month, isReviving: false, at: now) == start.adding(days: 30))
+        #expect(over.end(afterChangeTo: month, isReviving: false, at: now) == nil)
+        #expect(over.end(afterChangeTo: month, isReviving: true, at: now) == start.adding(days: 30))
+        #expect(month.trialStep(at: contact(days: -9, asks: true), trial: over, now: now) == .none)
     }
 
     @Test("turning trials off shortens none", arguments: [nil, CalendarDuration.zero])
