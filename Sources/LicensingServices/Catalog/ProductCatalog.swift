@@ -45,23 +45,29 @@ extension CatalogService {
         try record("product.create", product.id.text, of: product.vendor, after: product.jsonText, by: actor, in: db)
     }
 
-    /// Edits a product.
+    /// Edits a product; another `trial_duration` or `trial_start` reaches the trials that run in the same transaction.
     ///
+    /// - Parameter revivesTrials: Whether trials that are over get the length that `changes` names, too.
     /// - Throws: `Refusal` (`VALIDATION`, `PLAN_NOT_FOUND` for a trial plan that is not there), `StorageError`.
     public func edit(
         _ product: Product,
         by changes: ProductChanges,
+        revivesTrials: Bool = false,
         actor: Actor,
         in db: borrowing WriteTransaction
     ) throws -> (product: Product, outcome: Outcome) {
         let edited = try product.edited(by: changes)
-        guard edited != product else { return (product, .unchanged) }
         if edited.settings.trialPlan != product.settings.trialPlan { try requireTrialPlan(of: edited, in: db) }
-        try ProductStore.update(edited, in: db)
+        if edited != product { try ProductStore.update(edited, in: db) }
+        let movedTrials =
+            edited.settings.movesTrials(of: product.settings) || revivesTrials
+            ? try TrialService.applyLength(of: edited, isReviving: revivesTrials, at: actor.now, in: db) : 0
+        guard edited != product || movedTrials > 0 else { return (product, .unchanged) }
         try record(
             "product.set",
             product.id.text,
             of: product.vendor,
+            because: movedTrials > 0 ? "gave \(movedTrials) trials another end" : nil,
             before: product.jsonText,
             after: edited.jsonText,
             by: actor,

@@ -4,9 +4,13 @@ public import Storage
 /// Finds installs, and records the first contact of new ones.
 public struct InstallDirectory: Sendable {
     private let entropy: any Entropy
+    private let trials: TrialRecorder
 
     /// - Parameter entropy: Where identifiers come from.
-    public init(entropy: any Entropy) { self.entropy = entropy }
+    public init(entropy: any Entropy) {
+        self.entropy = entropy
+        trials = TrialRecorder(entropy: entropy)
+    }
 
     /// The install's row; `nil` before its first contact was recorded.
     ///
@@ -19,22 +23,33 @@ public struct InstallDirectory: Sendable {
         try InstallStore.find(claim.digest, of: caller.product.id, mode: caller.mode, in: db)
     }
 
-    /// Records that the install was in contact at `now`, the first time and every other.
+    /// Whether a call must be recorded before it is answered: a first contact, and a known install whose trial's clock
+    /// is not written yet.
+    public func mustRecord(_ install: Install?, for caller: Caller) -> Bool {
+        install.map { caller.product.settings.recordsFirstContact(of: $0) } ?? true
+    }
+
+    /// Records that the install was in contact at `now`, the first time and every other, and what that means for its
+    /// trial.
     ///
+    /// - Parameter trial: What the call says of the install's trial.
     /// - Throws: `StorageError`, or what the source of entropy throws.
     @discardableResult
     public func record(
         _ claim: InstallClaim,
         of caller: Caller,
+        trial: TrialCall = .silent,
         at now: Timestamp,
         in db: borrowing WriteTransaction
     ) throws -> Install {
         if var install = try find(claim, of: caller, in: db) {
+            let isElsewhere = claim.fingerprint.map { $0 != install.fingerprint } ?? false
             install.fingerprint = claim.fingerprint ?? install.fingerprint
             install.device = install.device.updated(by: claim.device)
             install.lastSeenAt = max(install.lastSeenAt, now)
             try InstallStore.refresh(install, in: db)
-            return install
+            guard install.trial == nil || isElsewhere || trial != .silent else { return install }
+            return try trials.record(trial, of: install, at: now, in: db)
         }
         let install = Install(
             id: try Identifier(at: now, entropy: entropy),
@@ -47,7 +62,7 @@ public struct InstallDirectory: Sendable {
             lastSeenAt: now
         )
         try InstallStore.insert(install, in: db)
-        return install
+        return try trials.record(trial, of: install, at: now, in: db)
     }
 }
 

@@ -26,6 +26,8 @@ public struct DataKeys: Sendable {
         case credentialToken = "credentials/token_sealed"
         /// The PKCS#8 of a signing key, bound to the row's id.
         case signingKey = "signing_keys/private_sealed"
+        /// A trial's token, bound to its digest.
+        case trialToken = "trials/token_sealed"
     }
 
     /// Seals `message` for one column of one row.
@@ -59,6 +61,7 @@ extension DataKeys {
         case licenseKey = "countersign/license-key/v1"
         case install = "countersign/install/v1"
         case fingerprint = "countersign/fingerprint/v1"
+        case trialToken = "countersign/trial-token/v1"
         case idempotency = "countersign/idempotency/v1"
         case order = "countersign/order/v1"
         case audit = "countersign/audit/v1"
@@ -78,6 +81,11 @@ extension DataKeys {
     /// The digest a machine is recognized by.
     public func digest(of fingerprint: DeviceFingerprint, product: Product.ID) -> Digest256 {
         digest(.fingerprint, product.text, fingerprint.folded)
+    }
+
+    /// The digest a trial is found by where a token stands for it.
+    public func digest(of token: TrialToken, product: Product.ID) -> Digest256 {
+        digest(.trialToken, product.text, token.text)
     }
 
     /// The digest an idempotency record is found by: nobody meets another's.

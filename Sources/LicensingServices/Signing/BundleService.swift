@@ -8,6 +8,8 @@ public struct InstallState: Sendable {
     public let facts: LicenseBundle.Facts
     /// The union of its live grants, for the answer.
     public let entitlements: [Entitlement]
+    /// Its trial.
+    public let trial: TrialStanding
     /// The key that signs for this vendor and mode.
     public let signingKey: SigningKeyRecord
 }
@@ -44,6 +46,8 @@ public struct BundleService: Sendable {
             try readLicenses(of: install, for: caller, at: now, in: db, grants: &grants, licenses: &licenses)
             grants += try StoreRights.grants(of: install, under: caller.product.settings, at: now, in: db)
         }
+        let trial = try TrialService.standing(of: install, under: caller.product.settings, at: now, in: db)
+        grants += try TrialService.grants(of: trial, for: caller.product, at: now, in: db)
         let facts = LicenseBundle.Facts(
             issuer: caller.vendor.issuer,
             product: caller.product.slug,
@@ -53,9 +57,15 @@ public struct BundleService: Sendable {
             nonce: nonce,
             grants: grants,
             licenses: licenses,
+            trial: LicenseBundle.Trial(trial.status),
             settings: caller.product.settings
         )
-        return InstallState(facts: facts, entitlements: Entitlement.union(of: grants, at: now), signingKey: key)
+        return InstallState(
+            facts: facts,
+            entitlements: Entitlement.union(of: grants, at: now),
+            trial: trial,
+            signingKey: key
+        )
     }
 
     private func readLicenses<DB: Queries & ~Copyable>(

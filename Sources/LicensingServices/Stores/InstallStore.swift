@@ -8,10 +8,10 @@ package enum InstallStore {
             """
             INSERT INTO installs (
                 id, product_id, mode, digest, fingerprint, device_name, platform, app_version, os_version, model, arch,
-                first_seen_at, last_seen_at
+                first_seen_at, last_seen_at, trial_id
             ) VALUES (
                 :id, :product_id, :mode, :digest, :fingerprint, :device_name, :platform, :app_version, :os_version,
-                :model, :arch, :first_seen_at, :last_seen_at
+                :model, :arch, :first_seen_at, :last_seen_at, :trial_id
             )
             """,
             [
@@ -21,7 +21,7 @@ package enum InstallStore {
                 "app_version": .textOrNull(install.device.appVersion),
                 "os_version": .textOrNull(install.device.osVersion), "model": .textOrNull(install.device.model),
                 "arch": .textOrNull(install.device.arch), "first_seen_at": .instant(install.firstContactAt),
-                "last_seen_at": .instant(install.lastSeenAt),
+                "last_seen_at": .instant(install.lastSeenAt), "trial_id": .idOrNull(install.trial),
             ]
         )
     }
@@ -60,24 +60,42 @@ package enum InstallStore {
         )
     }
 
-    /// Removes installs that were not seen since `instant` and that no other row names, at most `limit`; how many it were.
+    /// Removes installs that were not seen since `instant` and that no other row needs, at most `limit`; how many it were.
+    ///
+    /// What a machine's trial began with stays where its fingerprint is known.
     package static func removeUnseen(
         since instant: Timestamp,
         limit: Int,
         in db: borrowing WriteTransaction
     ) throws -> Int {
-        try db.run(
+        let unseen = try db.all(
             """
-            DELETE FROM installs WHERE id IN (
-                SELECT id FROM installs WHERE last_seen_at <= :instant
-                    AND NOT EXISTS (SELECT 1 FROM activations WHERE activations.install_id = installs.id)
-                    AND NOT EXISTS (SELECT 1 FROM seat_takeovers WHERE from_install_id = installs.id)
-                    AND NOT EXISTS (SELECT 1 FROM seat_takeovers WHERE to_install_id = installs.id)
-                    AND NOT EXISTS (SELECT 1 FROM purchase_links WHERE purchase_links.install_id = installs.id)
-                ORDER BY last_seen_at LIMIT :limit
-            )
+            SELECT id, trial_id FROM installs WHERE last_seen_at <= :instant
+                AND NOT EXISTS (SELECT 1 FROM activations WHERE activations.install_id = installs.id)
+                AND NOT EXISTS (SELECT 1 FROM seat_takeovers WHERE from_install_id = installs.id)
+                AND NOT EXISTS (SELECT 1 FROM seat_takeovers WHERE to_install_id = installs.id)
+                AND NOT EXISTS (SELECT 1 FROM purchase_links WHERE purchase_links.install_id = installs.id)
+                AND NOT EXISTS (
+                    SELECT 1 FROM trials WHERE trials.id = installs.trial_id
+                        AND (trials.ends_at IS NOT NULL OR trials.extended_until IS NOT NULL)
+                )
+            ORDER BY last_seen_at LIMIT :limit
             """,
-            ["instant": .instant(instant), "limit": .int(limit)]
+            ["instant": .instant(instant), "limit": .int(limit)],
+            { row in (install: try row.id(of: Install.self), trial: try row.idOrNil(of: TrialEntity.self)) }
+        )
+        for (install, trial) in unseen {
+            try db.run("DELETE FROM installs WHERE id = :id", ["id": .id(install)])
+            if let trial { try TrialStore.removeOrphan(trial, in: db) }
+        }
+        return unseen.count
+    }
+
+    /// Has an install share a trial.
+    package static func share(_ trial: TrialID, by id: Install.ID, in db: borrowing WriteTransaction) throws {
+        try db.run(
+            "UPDATE installs SET trial_id = :trial_id WHERE id = :id",
+            ["id": .id(id), "trial_id": .id(trial)]
         )
     }
 
@@ -90,7 +108,7 @@ package enum InstallStore {
         try db.first(
             """
             SELECT id, product_id, mode, digest, fingerprint, device_name, platform, app_version, os_version, model,
-                arch, first_seen_at, last_seen_at
+                arch, first_seen_at, last_seen_at, trial_id
             FROM installs WHERE product_id = :product_id AND mode = :mode AND digest = :digest
             """,
             ["product_id": .id(product), "mode": .word(mode), "digest": .digest(digest)],
@@ -102,7 +120,7 @@ package enum InstallStore {
         try db.first(
             """
             SELECT id, product_id, mode, digest, fingerprint, device_name, platform, app_version, os_version, model,
-                arch, first_seen_at, last_seen_at
+                arch, first_seen_at, last_seen_at, trial_id
             FROM installs WHERE id = :id
             """,
             ["id": .id(id)],
@@ -126,7 +144,8 @@ package enum InstallStore {
                 arch: try row.textOrNil()
             ),
             firstContactAt: try row.instant(),
-            lastSeenAt: try row.instant()
+            lastSeenAt: try row.instant(),
+            trial: try row.idOrNil()
         )
     }
 }
