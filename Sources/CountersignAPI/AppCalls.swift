@@ -135,7 +135,7 @@ extension LoopState {
         switch reading {
         case .refused(let error, let contact, let install): return try refuse(error, contact, install)
         case .call(let question, let contact, let install, let facts):
-            let isNew = contact.install != nil && install == nil
+            let isNew = contact.mustBeRecorded(install)
             let write = question.write(before: facts, for: contact)
             guard isNew || write != nil else {
                 note(contact, install)
@@ -146,9 +146,10 @@ extension LoopState {
                 try write?(db)
             } then: { _, context in
                 // Asked again, so that the answer and its bundle tell of one state, the one that was written included.
-                let (install, facts) = try context.reader.snapshot { db in
+                let (contact, install, facts) = try context.reader.snapshot { db in
+                    let contact = try contact.renewed(in: db)
                     let install = try contact.row(in: db)
-                    return (install, try question.facts(for: contact, install: install, in: db))
+                    return (contact, install, try question.facts(for: contact, install: install, in: db))
                 }
                 context.trace(contact, install)
                 return try question.response(to: facts, for: contact, in: &context)
@@ -180,7 +181,7 @@ extension LoopState {
 
     /// Refuses a call whose members are not sound, after its install's first contact was recorded.
     mutating func refuse(_ error: any Error, _ contact: Contact, _ install: Install?) throws -> Outcome<Job> {
-        guard contact.install != nil && install == nil else {
+        guard contact.mustBeRecorded(install) else {
             note(contact, install)
             throw error
         }

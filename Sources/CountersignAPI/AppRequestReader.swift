@@ -110,6 +110,16 @@ struct AppRequestReader {
     /// Remembers that a member is wrong.
     mutating func refuse(_ name: String, _ detail: String) { members.refuse(name, detail) }
 
+    /// What the call says of the install's trial.
+    mutating func trialCall() -> TrialCall {
+        TrialCall(
+            asksToStart: members.bool("start") ?? true,
+            firstLaunchAt: members.parsed("first_launch_at") { text throws(ValueFault) in
+                try Timestamp(text, as: .start)
+            }
+        )
+    }
+
     /// Whether everything asked for could be read.
     var isValid: Bool { members.invalid.isEmpty && !keyIsMalformed }
 

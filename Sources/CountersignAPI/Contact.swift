@@ -24,6 +24,26 @@ struct Contact: Sendable {
         return try services.installs.find(install, of: caller, in: db)
     }
 
+    /// Whether the contact must be written before it is answered, whatever the answer is.
+    func mustBeRecorded(_ row: Install?) -> Bool {
+        install != nil && services.installs.mustRecord(row, for: caller)
+    }
+
+    /// The same call after a write: the caller's settings are those of this snapshot, as `seq` of the bundle says.
+    func renewed(in db: borrowing Snapshot) throws -> Contact {
+        guard let product = try ProductStore.find(caller.product.id, in: db),
+            let vendor = try VendorStore.find(caller.vendor.id, in: db)
+        else { return self }
+        return Contact(
+            caller: Caller(vendor: vendor, product: product, mode: caller.mode),
+            credential: credential,
+            now: now,
+            install: install,
+            nonce: nonce,
+            services: services
+        )
+    }
+
     /// What the bundle for the calling install will say; nil where the question named none.
     func state<DB: Queries & ~Copyable>(of row: Install?, in db: borrowing DB) throws -> InstallState? {
         guard let install else { return nil }
@@ -41,7 +61,10 @@ struct Contact: Sendable {
 extension LoopState {
     /// Signs the bundle for an install as the database is now: after a write, what was committed is in it.
     mutating func currentBundle(for contact: Contact) throws -> (token: [UInt8], state: InstallState) {
-        let state = try reader.snapshot { db in try contact.state(of: try contact.row(in: db), in: db) }
+        let state = try reader.snapshot { db in
+            let contact = try contact.renewed(in: db)
+            return try contact.state(of: try contact.row(in: db), in: db)
+        }
         guard let state else { preconditionFailure("a bundle is for an install") }
         return (try bundle(for: state, at: contact.now), state)
     }

@@ -1,3 +1,4 @@
+import Bundles
 import CountersignWire
 import Diagnostics
 public import HTTPServer
@@ -154,6 +155,15 @@ public struct LoopState: ~Copyable, LoopContext {
     mutating func bundle(for state: InstallState, at now: Timestamp) throws -> [UInt8] {
         shard.add(shared.metrics.signatures)
         return try signers.bundle(for: state, at: now)
+    }
+
+    /// Signs a product's settings and offers.
+    mutating func configuration(
+        _ claims: ConfigurationClaims,
+        signedBy key: SigningKeyRecord
+    ) throws -> [UInt8] {
+        shard.add(shared.metrics.signatures)
+        return try signers.configuration(claims, signedBy: key)
     }
 }
 

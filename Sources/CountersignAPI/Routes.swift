@@ -95,6 +95,9 @@ public enum Routes {
         Endpoint("seats", .post, "/v1/seats", "Lists the seats of a license.", credential: .app) {
             try $1.ask(ListSeats.self, $0)
         },
+        Endpoint("trial", .post, "/v1/trial", "Starts the install's trial, or tells what it is.", credential: .app) {
+            try $1.ask(AskTrial.self, $0)
+        },
         Endpoint("sync", .post, "/v1/sync", "Fetches the install's current bundle.", credential: .app) {
             try $1.ask(Sync.self, $0)
         },
@@ -123,6 +126,14 @@ public enum Routes {
     ]
 
     private static let keys = [
+        Endpoint(
+            "config",
+            .get,
+            "/v1/config",
+            "The signed settings and offers of the product.",
+            credential: .app,
+            handler: ConfigurationRoutes.ofCaller
+        ),
         Endpoint(
             "keys",
             .get,

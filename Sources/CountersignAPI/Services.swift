@@ -14,6 +14,10 @@ public struct Services: Sendable {
     public let bundles: BundleService
     /// Takes what stores signed.
     public let store: StoreService
+    /// Starts trials, and tells what they are.
+    public let trials: TrialService
+    /// Gathers signed settings and offers.
+    public let configurations: ConfigurationService
     /// Makes credentials.
     public let credentials: CredentialService
     /// Makes and rotates signing keys.
@@ -43,6 +47,8 @@ public struct Services: Sendable {
         installs = InstallDirectory(entropy: entropy)
         bundles = BundleService()
         store = StoreService(keys: keys, entropy: entropy, configuredRootDigests: storeRootDigests)
+        trials = TrialService(keys: keys, entropy: entropy)
+        configurations = ConfigurationService()
         credentials = CredentialService(keys: keys, entropy: entropy)
         signingKeys = SigningKeyService(keys: keys, entropy: entropy)
     }

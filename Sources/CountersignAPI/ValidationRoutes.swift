@@ -208,7 +208,7 @@ extension Contact {
     }
 
     /// As `state(of:in:)`, for a call that must name its install.
-    fileprivate func requiredState(of row: Install?, in db: borrowing Snapshot) throws -> InstallState {
+    func requiredState(of row: Install?, in db: borrowing Snapshot) throws -> InstallState {
         guard let state = try state(of: row, in: db) else {
             preconditionFailure("the call was read, so it names an install")
         }
