@@ -5,6 +5,7 @@ extension Command {
             VendorCommands.all, ProductCommands.all, FeatureCommands.all, PlanCommands.all, LicenseCommands.all,
             CustomerCommands.all, CredentialCommands.all, KeyCommands.all, MasterKeyCommands.all, StoreCommands.all,
             AuditCommands.all,
+            TrialCommands.all, OfferCommands.all,
         ]
         let operation = [
             OfflineCommands.all, SeedCommand.all, BackupCommands.all, DoctorCommand.all, BundleCommands.all,

@@ -46,12 +46,15 @@ enum ProductCommands {
         return work.report("product") { product.write(to: &$0, of: vendor.slug) }
     }
 
+    private static let revive = Parameter.flag("revive", "give trials that are over the trial_duration named here, too")
+
     private static let set = Command(
         "admin product set",
         .writes,
         "changes a product's settings",
         [
             named.specification, settings.specification, CommonParameters.name.specification, prefix.specification,
+            revive.specification,
         ],
         example: "admin product set acme/editor trial_duration=P14D trial_plan=pro free_tier=false"
     ) { call, context in
@@ -68,11 +71,21 @@ enum ProductCommands {
         guard changes != ProductChanges() else {
             throw CommandFailure.usage("admin product set needs a SETTING=VALUE", option: "SETTING=VALUE")
         }
+        let isReviving = call.isSet(revive)
+        guard !isReviving || given.contains(where: { $0.0 == .trialDuration }) else {
+            throw CommandFailure.usage("--revive needs a trial_duration=D", option: "--revive")
+        }
         let work = try context.open()
         let catalog = work.catalog
         let edited = try work.write { db in
             let product = try CatalogFinder.product(name.product, of: name.vendor, in: db).product
-            return try catalog.edit(product, by: changes, actor: work.actor, in: db).product
+            return try catalog.edit(
+                product,
+                by: changes,
+                revivesTrials: isReviving,
+                actor: work.actor,
+                in: db
+            ).product
         }
         return work.report("product") { edited.write(to: &$0, of: name.vendor) }
     }

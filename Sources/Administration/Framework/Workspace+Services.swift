@@ -7,6 +7,12 @@ extension Workspace {
     /// What administers the catalog.
     var catalog: CatalogService { CatalogService(keys: keys, entropy: entropy) }
 
+    /// What issues and extends trials.
+    var trials: TrialService { TrialService(keys: keys, entropy: entropy) }
+
+    /// What administers offers.
+    var offers: OfferService { OfferService(keys: keys, entropy: entropy) }
+
     /// The vendor of a slug.
     borrowing func vendor(_ slug: Slug) throws -> Vendor {
         try read { db in try CatalogFinder.vendor(slug, in: db) }
