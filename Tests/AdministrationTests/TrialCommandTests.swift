@@ -55,7 +55,7 @@ private final class TrialDesk: Sendable {
     func set(clock text: String) throws { try Data(text.utf8).write(to: URL(fileURLWithPath: clock)) }
 
     @discardableResult
-    func run(_ line: String) -> Run {
+    func run(_ line: String, file: String = "") -> Run {
         let output = Mutex<[UInt8]>([])
         let error = Mutex<[UInt8]>([])
         let surroundings = Surroundings(
@@ -64,7 +64,7 @@ private final class TrialDesk: Sendable {
                 error: { bytes in error.withLock { $0 += bytes } }
             ),
             environment: ["COUNTERSIGN_DATA": folder + "/data"],
-            readFile: { _, _ in [] },
+            readFile: { _, _ in Array(file.utf8) },
             actor: "command-line:test",
             synchronous: .off
         )
@@ -236,5 +236,25 @@ private final class TrialDesk: Sendable {
         let run = desk.run("admin offer create --product acme/editor --id x \(options)")
 
         #expect(run.status == 1 && run.code == code && run.member == member)
+    }
+
+    @Test("a seed document makes and changes offers, and a second run changes nothing")
+    func seed() throws {
+        func document(_ offer: String) -> String {
+            #"{"vendors":[{"slug":"acme","products":[{"slug":"editor","offers":[\#(offer)]}]}]}"#
+        }
+        let yearly = #""id":"yearly","plan":"pro","kind":"subscription","price_milliunits":49990,"currency":"USD""#
+
+        #expect(try desk.run("seed x", file: document("{\(yearly)}")).list("created").count == 1)
+        let again = desk.run("seed x", file: document("{\(yearly)}"))
+        let edited = desk.run("seed x", file: document(#"{\#(yearly),"url":"https://acme.example/buy"}"#))
+        let typo = desk.run("seed x", file: document(#"{\#(yearly),"ulr":"https://acme.example/buy"}"#))
+        let unfit = desk.run("seed x", file: document(#"{"id":"new","kind":"trial","currency":"USD"}"#))
+
+        #expect(try again.list("created").isEmpty && again.list("changed").isEmpty)
+        #expect(try edited.list("changed").count == 1)
+        #expect(typo.status == 1 && typo.error.contains("/vendors/0/products/0/offers/0/ulr"))
+        #expect(unfit.status == 1 && unfit.error.contains("/vendors/0/products/0/offers/0/price_milliunits"))
+        #expect(try desk.run("admin offer list --product acme/editor").list("offers").count == 1)
     }
 }

@@ -12,6 +12,7 @@ struct SeedProduct: SeedNode {
     let plans: [SeedPlan]
     let credentials: [SeedCredential]
     let licenses: [SeedLicense]
+    let offers: [SeedOffer]
 
     static let identifyingMember = "slug"
     var identity: String? { slug?.text }
@@ -33,9 +34,12 @@ struct SeedProduct: SeedNode {
             )
         }
         licenses = reader.nodes("licenses")
+        offers = reader.nodes("offers")
         reader.refuseUnknown(
-            except: ["slug", "name", "key_prefix", "settings", "features", "plans", "credentials", "licenses"],
-            planned: ["meters", "store_connections", "spend_tiers", "offers", "gifts"]
+            except: [
+                "slug", "name", "key_prefix", "settings", "features", "plans", "credentials", "licenses", "offers",
+            ],
+            planned: ["meters", "store_connections", "spend_tiers", "gifts"]
         )
     }
 

@@ -52,6 +52,7 @@ struct SeedRun {
     private let actor: Actor
     private let catalog: CatalogService
     private let service: LicenseService
+    private let offers: OfferService
     private var vendors: [PreparedVendor] = []
 
     /// Reads what is there, and makes everything ready that is not.
@@ -62,6 +63,7 @@ struct SeedRun {
         actor = work.actor
         catalog = work.catalog
         service = LicenseService(keys: work.keys, entropy: work.entropy)
+        offers = work.offers
         for seed in document.vendors {
             guard let slug = seed.slug else { continue }
             let known = try work.read { db in try VendorStore.find(slug: slug, in: db) }
@@ -210,6 +212,15 @@ struct SeedRun {
         product = edited.product
         outcome.note(prepared.isNew ? .created : edited.outcome, "product \(name)")
         for credential in prepared.credentials { try write(credential, name, &outcome, in: db) }
+        for offer in seed.offers {
+            guard let id = offer.id else { continue }
+            try at(offer.pointer) {
+                outcome.note(
+                    try offers.apply(offer.changes, to: id, of: product, by: actor, in: db),
+                    "offer \(name) \(id)"
+                )
+            }
+        }
         for license in prepared.licenses {
             let issued = try at(license.seed.pointer) {
                 try service.issue(license.draft, of: product, by: actor, in: db)
