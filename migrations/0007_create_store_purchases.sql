@@ -40,8 +40,8 @@ CREATE TABLE store_products (
 CREATE TABLE store_product_features (
     connection_id TEXT NOT NULL,
     store_product_id TEXT NOT NULL,
-    product_id TEXT NOT NULL,
     feature_code TEXT NOT NULL,
+    product_id TEXT NOT NULL,
     PRIMARY KEY (connection_id, store_product_id, feature_code),
     FOREIGN KEY (connection_id, store_product_id) REFERENCES store_products (connection_id, store_product_id),
     FOREIGN KEY (product_id, feature_code) REFERENCES features (product_id, code)
@@ -49,8 +49,8 @@ CREATE TABLE store_product_features (
 
 CREATE TABLE grandfathered_features (
     connection_id TEXT NOT NULL REFERENCES store_connections (id),
-    product_id TEXT NOT NULL,
     feature_code TEXT NOT NULL,
+    product_id TEXT NOT NULL,
     PRIMARY KEY (connection_id, feature_code),
     FOREIGN KEY (product_id, feature_code) REFERENCES features (product_id, code)
 ) STRICT, WITHOUT ROWID;

@@ -1,0 +1,103 @@
+import Foundation
+import Testing
+
+@Suite("Serving, seen from outside") struct ServeTests {
+    /// The demonstration's token and key, from what it prints.
+    private func demonstration(_ server: RunningServer) throws -> (token: String, key: String) {
+        let lines = try server.output(through: "KEY=").split(separator: "\n")
+        let token = try #require(lines.first { $0.hasPrefix("PK=") }).dropFirst(3)
+        let key = try #require(lines.first { $0.hasPrefix("KEY=") }).dropFirst(4)
+        return (String(token), String(key))
+    }
+
+    @Test("a demonstration activates, validates and deactivates, and SIGTERM ends it with 0")
+    func demonstrationWorks() async throws {
+        let program = try Program()
+        let server = try program.serve("--demo")
+        let (token, key) = try demonstration(server)
+        let body = ["license_key": key, "install_id": "install-of-a-newcomer", "nonce": "n"]
+
+        let activated = try await server.post("/v1/activate", token: token, body)
+        let validated = try await server.post("/v1/validate", token: token, body)
+        let deactivated = try await server.post("/v1/deactivate", token: token, body)
+
+        #expect(server.firstLine.hasPrefix("listening on http://127.0.0.1:"))
+        #expect(activated.status == 200 && activated.json["verdict"] as? String == "granted")
+        #expect(validated.json["code"] as? String == "VALID")
+        #expect(deactivated.json["released"] as? Bool == true)
+        #expect(try server.stop().code == 0)
+    }
+
+    @Test("a change by the command line shows in the very next answer")
+    func commandLineBesideServer() async throws {
+        let program = try Program()
+        let server = try program.serve("--demo")
+        let (token, key) = try demonstration(server)
+        let body = ["license_key": key, "install_id": "install-of-a-customer"]
+        _ = try await server.post("/v1/activate", token: token, body)
+
+        let suspension = try program.run("admin", "license", "suspend", key, "--reason", "chargeback")
+        let suspended = try await server.post("/v1/validate", token: token, body)
+        let reinstatement = try program.run("admin", "license", "reinstate", key, "--reason", "settled")
+        let reinstated = try await server.post("/v1/validate", token: token, body)
+
+        #expect(suspension.code == 0 && reinstatement.code == 0)
+        #expect(suspended.json["code"] as? String == "LICENSE_SUSPENDED")
+        #expect(suspended.json["verdict"] as? String == "rejected")
+        #expect(reinstated.json["code"] as? String == "VALID")
+        #expect(try server.stop().code == 0)
+    }
+
+    @Test("a second server of the same folder ends with 1 and names the first one's process")
+    func secondServer() throws {
+        let program = try Program()
+        let server = try program.serve()
+
+        let second = try program.run(
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            environment: ["COUNTERSIGN_LOCK_WAIT": "0"]
+        )
+
+        #expect(second.code == 1)
+        #expect(second.errors.contains("\(server.process.processIdentifier)"))
+        #expect(second.output.isEmpty)
+        #expect(try server.stop().code == 0)
+    }
+
+    @Test(
+        "a start that cannot be ends with 1 and one line that names the setting or the thing at fault",
+        arguments: [
+            (["COUNTERSIGN_LIMITS_BODY_BYTES": "many"], "limits.body_bytes"),
+            (["COUNTERSIGN_LIMITS_BODY_BITES": "1"], "COUNTERSIGN_LIMITS_BODY_BITES"),
+            (["COUNTERSIGN_LISTEN": "nowhere:80"], "listen"),
+            (["COUNTERSIGN_DATA": "/proc/countersign"], "/proc/countersign"),
+        ]
+    )
+    func wrongStart(environment: [String: String], named: String) throws {
+        let program = try Program()
+
+        let outcome = try program.run("serve", environment: environment)
+
+        #expect(outcome.code == 1)
+        #expect(outcome.output.isEmpty)
+        let lines = outcome.errors.split(separator: "\n").filter { !$0.hasPrefix("{") }
+        #expect(lines.count == 1)
+        #expect(lines.first?.contains(named) == true)
+    }
+
+    @Test("a port that is taken stops the start and is named")
+    func portTaken() throws {
+        let program = try Program()
+        let server = try program.serve()
+        let address = server.url.dropFirst("http://".count)
+        let other = try Program()
+
+        let second = try other.run("serve", "--listen", String(address))
+
+        #expect(second.code == 1)
+        #expect(second.errors.contains(address))
+        #expect(try server.stop().code == 0)
+    }
+}
