@@ -114,6 +114,7 @@ let package = Package(
             name: "AdministrationTests",
             dependencies: [
                 "Administration", "LicensingServices", "Licensing", "Storage", "StrictJSON", "Bundles", "Cryptography",
+                "SystemPrimitives",
             ]
         ),
         .testTarget(name: "EndToEndTests", dependencies: ["countersign", "StrictJSON", "Cryptography", "Bundles"]),

@@ -53,7 +53,10 @@ struct ArgumentParser {
             }
             rest.removeFirst()
         }
-        if words.first == "help" { return ParsedLine(wish: .help(try topic(Array(rest))), globals: globals) }
+        if words.first == "help" {
+            let topic = try topic(rest, &globals)
+            return ParsedLine(wish: .help(topic), globals: globals)
+        }
         guard let command = commands.first(where: { $0.path == words }) else {
             if globals.isHelp || rest.contains("--help") || rest.contains("-h") {
                 return ParsedLine(wish: .help(words), globals: globals)
@@ -194,10 +197,23 @@ struct ArgumentParser {
         return .usage("\(place) has no command '\(word)'\(Spelling.hint(word, in: following))")
     }
 
-    private func topic(_ words: [String]) throws(CommandFailure) -> [String] {
-        let words = words.filter { !$0.hasPrefix("-") }
-        guard words.isEmpty || commands.contains(where: { $0.path.starts(with: words) }) else {
-            throw unknown(words.last, after: Array(words.dropLast()))
+    /// The words after `help`, of a command or of the group of some.
+    private func topic(
+        _ arguments: ArraySlice<String>,
+        _ globals: inout GlobalOptions
+    ) throws(CommandFailure) -> [String] {
+        var rest = arguments
+        var words: [String] = []
+        while let next = rest.popFirst() {
+            if let option = Option(next), try take(option, rest.first, into: &globals) {
+                if GlobalOptions.valued.contains(option.name), option.value == nil { rest.removeFirst() }
+            } else {
+                let longer = words + [next]
+                guard commands.contains(where: { $0.path.starts(with: longer) }) else {
+                    throw unknown(next, after: words)
+                }
+                words = longer
+            }
         }
         return words
     }

@@ -1,0 +1,297 @@
+import Foundation
+import Storage
+import StrictJSON
+import Testing
+
+@Suite("Audit and customers") struct AuditCommandTests {
+    let console = Console()
+
+    @Test("every change has a row: who, what, when, newest first; and the chain is whole")
+    func list() throws {
+        _ = try console.prepared()
+
+        let entries = try #require(try console.json("admin audit list --vendor acme")["entries"]?.elements)
+
+        #expect(
+            entries.map { $0["action"]?.string } == [
+                "plan.create", "feature.create", "feature.create", "product.create", "vendor.create",
+            ]
+        )
+        #expect(entries.allSatisfy { $0["actor"]?.string == "command-line:tester" && $0["vendor"]?.string == "acme" })
+        let verified = try console.json("admin audit verify")
+        #expect(verified.at("audit.rows")?.int64 == 5)
+        let head = try #require(verified.at("audit.head")?.string)
+        try console.json("admin vendor edit acme --name Other")
+        try console.json("admin audit verify --head \(head)")
+    }
+
+    @Test(
+        "a row that was changed, removed or put in is found where it is",
+        arguments: [
+            ("UPDATE audit SET action = 'vendor.edit' WHERE position = 3", 3),
+            ("UPDATE audit SET actor = 'command-line:nobody' WHERE position = 1", 1),
+            ("UPDATE audit SET at = at + 1 WHERE position = 5", 5),
+            ("UPDATE audit SET detail = '{}' WHERE position = 2", 2),
+            ("UPDATE audit SET reason = 'because' WHERE position = 4", 4),
+            ("DELETE FROM audit WHERE position = 2", 2),
+            ("UPDATE audit SET position = 17 WHERE position = 5", 5),
+        ] as [(StaticString, Int64)]
+    )
+    func broken(sql: StaticString, position: Int64) throws {
+        _ = try console.prepared()
+        try console.sql(sql)
+
+        let failure = try console.failure("admin audit verify")
+
+        #expect(failure.exit == 1)
+        #expect(failure.code == "AUDIT_BROKEN")
+        #expect(failure.error["position"]?.int64 == position)
+        #expect(try console.failure("doctor").code == "UNHEALTHY")
+    }
+
+    @Test("rows cut off at the end are found by a head that was kept")
+    func truncated() throws {
+        _ = try console.prepared()
+        let head = try #require(try console.json("admin audit verify").at("audit.head")?.string)
+        try console.sql("DELETE FROM audit WHERE position = 5")
+
+        try console.json("admin audit verify")
+
+        #expect(try console.failure("admin audit verify --head \(head)").code == "AUDIT_BROKEN")
+    }
+
+    @Test("an erased person is gone from customers, reasons and the log, and the chain is whole")
+    func erase() throws {
+        _ = try console.prepared()
+        let issued = try console.json([
+            "admin", "license", "issue", "--product", "acme/editor", "--plan", "pro", "--customer-name", "Jane Doe",
+            "--customer-email", "jane@example.com",
+        ])
+        let license = try #require(issued.at("licenses.0.id")?.string)
+        try console.json(["admin", "license", "suspend", license, "--reason", "Jane Doe asked for it"])
+        try console.json(["admin", "vendor", "edit", "acme", "--name", "jane@example.com and friends"])
+        let list = try console.json("admin customer list --vendor acme")
+        #expect(list.at("customers.0.email")?.string == "jane@example.com")
+        #expect(list.at("customers.0.licenses")?.int64 == 1)
+
+        let dry = try console.json("admin customer erase jane@example.com --vendor acme --dry-run")
+        #expect(dry.at("customer.email")?.isNull == true)
+        #expect(
+            try console.json("admin customer show jane@example.com --vendor acme").at("customer.name")?.string
+                == "Jane Doe"
+        )
+
+        let erased = try console.json("admin customer erase jane@example.com --vendor acme")
+
+        #expect(erased.at("customer.email")?.isNull == true)
+        #expect(erased.at("customer.name")?.isNull == true)
+        #expect(erased.at("customer.erased_at")?.isNull == false)
+        let log = console.run("admin audit list --json").out
+        #expect(!log.contains("Jane"))
+        #expect(!log.contains("jane@example.com"))
+        #expect(log.contains("customer.erase"))
+        try console.json("admin audit verify")
+        let show = console.run(["admin", "license", "show", license, "--json"])
+        #expect(show.code == 0)
+        #expect(!show.out.contains("Jane"))
+        #expect(try console.failure("admin customer show jane@example.com --vendor acme").code == "CUSTOMER_NOT_FOUND")
+    }
+}
+
+@Suite("Backup, restore, doctor") struct OperationTests {
+    let console = Console()
+
+    @Test("a backup restores what was there, in place and on a new machine")
+    func roundTrip() throws {
+        _ = try console.prepared()
+        let copy = console.folder.path + "/copy.db"
+        let backup = try console.json("backup \(copy)")
+        #expect(backup.at("backup.bytes")?.int64 ?? 0 > 0)
+        #expect(backup["notes"]?.texts.first?.contains("master key is not in it") == true)
+        #expect(try console.mode(of: copy) == 0o600)
+        try console.json("admin vendor create --slug later")
+
+        let restored = try console.json("restore \(copy)")
+        #expect(restored["notes"]?.texts.first?.contains("undone") == true)
+        #expect(try console.json("admin vendor list")["vendors"]?.count == 1)
+        #expect(console.run("doctor").code == 0)
+
+        // A folder that holds only the key.
+        let machine = console.folder.path + "/machine"
+        try FileManager.default.createDirectory(
+            atPath: machine,
+            withIntermediateDirectories: false,
+            attributes: [.posixPermissions: 0o700]
+        )
+        let keyless = console.run(["restore", copy, "--json"], data: machine)
+        #expect(try keyless.failureCode() == "MASTER_KEY")
+        #expect(!FileManager.default.fileExists(atPath: machine + "/countersign.db"))
+        try FileManager.default.copyItem(atPath: console.data + "/master.key", toPath: machine + "/master.key")
+        #expect(console.run(["restore", copy, "--json"], data: machine).code == 0)
+        let list = console.run(["admin", "vendor", "list", "--json"], data: machine)
+        #expect(try list.json().at("vendors.0.slug")?.string == "acme")
+    }
+
+    @Test("the state version after a restore is above everything that was signed before")
+    func stateVersion() throws {
+        _ = try console.prepared()
+        let copy = console.folder.path + "/copy.db"
+        let before = try #require(try console.json("backup \(copy)").at("backup.state_version")?.int64)
+        try console.json("admin vendor create --slug later")
+        let later = try #require(
+            try console.json("backup \(console.folder.path)/later.db").at("backup.state_version")?.int64
+        )
+
+        let restored = try #require(try console.json("restore \(copy)").at("restore.state_version")?.int64)
+
+        #expect(before < later)
+        #expect(later < restored)
+    }
+
+    @Test("dry runs of backup, restore and migrate leave no file and change none")
+    func dryRuns() throws {
+        _ = try console.prepared()
+        let copy = console.folder.path + "/copy.db"
+        try console.json("backup \(copy) --dry-run")
+        #expect(!FileManager.default.fileExists(atPath: copy))
+        try console.json("backup \(copy)")
+        try console.json("admin vendor create --slug later")
+
+        try console.json("restore \(copy) --dry-run")
+        try console.json("migrate --dry-run")
+
+        #expect(try console.json("admin vendor list")["vendors"]?.count == 2)
+        let files = try FileManager.default.contentsOfDirectory(atPath: console.folder.path)
+        #expect(Set(files) == ["copy.db", "data"])
+    }
+
+    @Test("what cannot be backed up or restored fails loudly and leaves nothing behind")
+    func failures() throws {
+        #expect(try console.failure("backup \(console.folder.path)/copy.db").code == "NO_DATABASE")
+        _ = try console.prepared()
+        let text = try console.file("text.db", "hello")
+
+        #expect(try console.failure("restore \(text)").code == "NOT_A_DATABASE")
+        #expect(try console.failure("restore /nowhere.db").code == "ACCESS")
+        #expect(try console.failure("backup \(console.data)/countersign.db").code == "ACCESS")
+        #expect(try console.failure("backup /nowhere/copy.db").code == "ACCESS")
+        #expect(try console.json("admin vendor list")["vendors"]?.count == 1)
+    }
+
+    @Test("a restore is refused while a server runs")
+    func served() throws {
+        _ = try console.prepared()
+        let copy = console.folder.path + "/copy.db"
+        try console.json("backup \(copy)")
+        let lock = open("\(console.data)/serve.lock", O_RDWR | O_CREAT, 0o600)
+        defer { close(lock) }
+        #expect(flock(lock, LOCK_EX) == 0)
+
+        #expect(try console.failure("restore \(copy)").code == "SERVER_RUNNING")
+    }
+
+    @Test("migrate makes a database, and says what it ran")
+    func migrate() throws {
+        let first = try console.json("migrate")
+        let second = try console.json("migrate")
+
+        #expect(first.at("migrations.applied_now")?.count ?? 0 > 0)
+        #expect(second.at("migrations.applied_now")?.count == 0)
+        #expect(second.at("migrations.applied_before")?.texts == first.at("migrations.applied_now")?.texts)
+        #expect(console.run("doctor").code == 0)
+    }
+
+    @Test("a sound folder is healthy, with warnings for the key beside it and the library")
+    func healthy() throws {
+        _ = try console.prepared()
+
+        let report = try console.json("doctor")
+
+        let checks = try #require(report["checks"]?.elements)
+        let states = Dictionary(
+            checks.map { ($0["check"]?.string ?? "", $0["status"]?.string ?? "") },
+            uniquingKeysWith: { first, _ in first }
+        )
+        for name in ["files", "migrations", "integrity", "clock", "keys", "audit", "server"] {
+            #expect(states[name] == "ok", "\(name)")
+        }
+        #expect(states["master_key"] == "warning")
+        #expect(states["sqlite"] == (SQLiteLibrary.hasWALResetBug ? "warning" : "ok"))
+        #expect(states["space"] != nil)
+        #expect(states["file_system"] != nil)
+    }
+
+    @Test("each kind of damage is found, named, and ends with 1")
+    func damage() throws {
+        _ = try console.prepared()
+        func findings() throws -> [String] {
+            let failure = try console.failure("doctor")
+            #expect(failure.exit == 1)
+            #expect(failure.code == "UNHEALTHY")
+            return try #require(failure.error["checks"]?.elements).filter { $0["status"]?.string == "error" }
+                .compactMap { $0["check"]?.string }
+        }
+
+        try console.sql("UPDATE signing_keys SET private_sealed = x'00' WHERE state = 'active' AND mode = 'live'")
+        #expect(try findings() == ["keys"])
+        try console.sql("UPDATE state SET committed_at = committed_at + 86400")
+        #expect(Set(try findings()) == ["clock", "keys"])
+        try FileManager.default.removeItem(atPath: console.data + "/master.key")
+        #expect(Set(try findings()) == ["master_key", "clock", "keys"])
+        for suffix in ["-wal", "-shm"] {
+            try? FileManager.default.removeItem(atPath: console.data + "/countersign.db" + suffix)
+        }
+        try Data("hello".utf8).write(to: URL(fileURLWithPath: console.data + "/countersign.db"))
+        #expect(Set(try findings()).isSuperset(of: ["migrations", "integrity"]))
+        #expect(try console.failure("admin vendor list").code == "NOT_A_DATABASE")
+    }
+
+    @Test("files that others may use are a warning with the fix")
+    func modes() throws {
+        _ = try console.prepared()
+        try FileManager.default.setAttributes(
+            [.posixPermissions: 0o644],
+            ofItemAtPath: console.data + "/countersign.db"
+        )
+
+        let report = try console.json("doctor")
+
+        let warning = report["checks"]?.elements?.first { $0["check"]?.string == "files" }
+        #expect(warning?["status"]?.string == "warning")
+        #expect(warning?["detail"]?.string?.contains("chmod go=") == true)
+    }
+
+    @Test("no table without rowids has a column before those of its key")
+    func columnOrder() throws {
+        // SQLite 3.40's integrity check takes such a column for the wrong one and calls sound databases, and with them
+        // every backup, damaged.
+        _ = try console.json("migrate")
+        var options = Database.Options(now: { nil })
+        options.synchronous = .off
+
+        let tables = try Database(folder: console.data, options: options).openReader().snapshot { db in
+            try db.all(
+                """
+                SELECT entry.name FROM sqlite_schema AS entry, pragma_table_info(entry.name) AS place
+                WHERE entry.type = 'table' AND entry.sql LIKE '%WITHOUT ROWID%' AND place.pk > 0
+                GROUP BY entry.name HAVING max(place.cid) >= count(*)
+                """
+            ) { row in try row.text() }
+        }
+
+        #expect(tables.isEmpty)
+    }
+
+    @Test("nothing answers where no server is")
+    func health() throws {
+        // Port 1 is nobody's on loopback.
+        #expect(try console.failure("health --port 1").code == "UNHEALTHY")
+    }
+
+    @Test("the version is told to people and programs")
+    func version() throws {
+        #expect(try console.json("version")["version"]?.string?.split(separator: ".").count == 3)
+        #expect(console.run("version").out.hasPrefix("countersign "))
+        #expect(console.run("version").out.contains(SQLiteLibrary.version))
+    }
+}
