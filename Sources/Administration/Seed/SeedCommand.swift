@@ -1,3 +1,4 @@
+internal import AppStore
 internal import Licensing
 internal import LicensingServices
 internal import StrictJSON
@@ -69,7 +70,14 @@ enum SeedCommand {
                 }
             }
             writer.name("connections")
-            writer.array { _ in }
+            writer.array { writer in
+                for connection in outcome.connections {
+                    writer.object { writer in
+                        writer.member("id", connection.id.text)
+                        writer.member("notification_path", connection.notificationPath)
+                    }
+                }
+            }
             if isDryRun { writer.member("dry_run", true) }
         }
     }

@@ -23,7 +23,7 @@ struct SeedPlan: SeedNode {
         code = reader.read("code", isRequired: true) { (text) throws(ValueFault) in try PlanCode(text) }
         var changes = PlanChanges()
         changes.name = reader.read("name") { (text) throws(ValueFault) in try CatalogLimits.checkedName(text) }
-        changes.features = Self.features(&reader)
+        changes.features = reader.featureCodes("features")
         changes.type = reader.word("type")
         changes.duration = reader.read("duration") { (text) throws(ValueFault) in
             try CalendarDuration(text).checkedAsPositive()
@@ -50,19 +50,5 @@ struct SeedPlan: SeedNode {
 
     private static func duration(_ name: String, _ reader: inout MemberReader) -> CalendarDuration? {
         reader.read(name) { (text) throws(ValueFault) in try CalendarDuration(text) }
-    }
-
-    private static func features(_ reader: inout MemberReader) -> [FeatureCode]? {
-        guard let elements = reader.elements("features") else { return nil }
-        var codes: [FeatureCode] = []
-        for (value, pointer) in elements {
-            guard let text = value.string, let code = try? FeatureCode(text) else {
-                reader.refuse(InvalidMember(pointer, "must be a feature's code"))
-                continue
-            }
-            if codes.contains(code) { reader.refuse(InvalidMember(pointer, "is there twice")) }
-            codes.append(code)
-        }
-        return codes
     }
 }

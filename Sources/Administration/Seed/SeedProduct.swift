@@ -13,6 +13,7 @@ struct SeedProduct: SeedNode {
     let credentials: [SeedCredential]
     let licenses: [SeedLicense]
     let offers: [SeedOffer]
+    let connections: [SeedConnection]
 
     static let identifyingMember = "slug"
     var identity: String? { slug?.text }
@@ -35,11 +36,13 @@ struct SeedProduct: SeedNode {
         }
         licenses = reader.nodes("licenses")
         offers = reader.nodes("offers")
+        connections = reader.nodes("store_connections")
         reader.refuseUnknown(
             except: [
                 "slug", "name", "key_prefix", "settings", "features", "plans", "credentials", "licenses", "offers",
+                "store_connections",
             ],
-            planned: ["meters", "store_connections", "spend_tiers", "gifts"]
+            planned: ["meters", "spend_tiers", "gifts"]
         )
     }
 

@@ -88,4 +88,19 @@ extension MemberReader {
             return nil
         }
     }
+
+    /// Codes of features, each once; `nil` where nothing is said.
+    mutating func featureCodes(_ name: String) -> [FeatureCode]? {
+        guard let elements = elements(name) else { return nil }
+        var codes: [FeatureCode] = []
+        for (value, pointer) in elements {
+            guard let text = value.string, let code = try? FeatureCode(text) else {
+                refuse(InvalidMember(pointer, "must be a feature's code"))
+                continue
+            }
+            if codes.contains(code) { refuse(InvalidMember(pointer, "is there twice")) }
+            codes.append(code)
+        }
+        return codes
+    }
 }

@@ -1,3 +1,4 @@
+internal import AppStore
 internal import Licensing
 internal import LicensingServices
 internal import Storage
@@ -12,6 +13,7 @@ struct SeedRun {
         var unchanged = 0
         var secrets: [IssuedCredential] = []
         var licenses: [(orderID: String?, id: License.ID)] = []
+        var connections: [StoreConnection] = []
 
         mutating func note(_ outcome: CatalogService.Outcome, _ name: String) {
             switch outcome {
@@ -40,6 +42,8 @@ struct SeedRun {
         let isNew: Bool
         let credentials: [PreparedCredential]
         let licenses: [(seed: SeedLicense, draft: LicenseDraft)]
+        /// Each with the name it gets, should it be new.
+        let connections: [(seed: SeedConnection, id: StoreConnectionID)]
     }
 
     private struct PreparedCredential {
@@ -53,6 +57,7 @@ struct SeedRun {
     private let catalog: CatalogService
     private let service: LicenseService
     private let offers: OfferService
+    private let stores: StoreConnectionService
     private var vendors: [PreparedVendor] = []
 
     /// Reads what is there, and makes everything ready that is not.
@@ -64,6 +69,7 @@ struct SeedRun {
         catalog = work.catalog
         service = LicenseService(keys: work.keys, entropy: work.entropy)
         offers = work.offers
+        stores = StoreConnectionService(keys: work.keys)
         for seed in document.vendors {
             guard let slug = seed.slug else { continue }
             let known = try work.read { db in try VendorStore.find(slug: slug, in: db) }
@@ -126,7 +132,8 @@ struct SeedRun {
                 try license.order.map { order in
                     (license, try at(license.pointer) { try service.draft(order, for: product, at: actor.now) })
                 }
-            }
+            },
+            connections: try seed.connections.map { ($0, try Identifier(at: actor.now, entropy: work.entropy)) }
         )
     }
 
@@ -221,6 +228,9 @@ struct SeedRun {
                 )
             }
         }
+        for (connection, id) in prepared.connections {
+            try write(connection, id, of: product, name, &outcome, in: db)
+        }
         for license in prepared.licenses {
             let issued = try at(license.seed.pointer) {
                 try service.issue(license.draft, of: product, by: actor, in: db)
@@ -284,6 +294,30 @@ struct SeedRun {
             )
             outcome.note(edited.outcome, shown)
         }
+    }
+
+    private func write(
+        _ seed: SeedConnection,
+        _ id: StoreConnectionID,
+        of product: Product,
+        _ name: String,
+        _ outcome: inout Outcome,
+        in db: borrowing WriteTransaction
+    ) throws {
+        guard let environment = seed.environment, let bundleID = seed.bundleID else { return }
+        let put = try at(seed.pointer) {
+            try stores.put(
+                id,
+                environment,
+                bundleID: bundleID,
+                with: seed.changes,
+                of: product,
+                by: actor,
+                in: db
+            )
+        }
+        outcome.note(put.outcome, "connection \(name) \(environment.rawValue) \(bundleID)")
+        outcome.connections.append(put.connection)
     }
 
     private func write(
