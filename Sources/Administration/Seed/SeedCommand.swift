@@ -73,8 +73,8 @@ enum SeedCommand {
             writer.array { writer in
                 for connection in outcome.connections {
                     writer.object { writer in
-                        writer.member("id", connection.id.text)
-                        writer.member("notification_path", connection.notificationPath)
+                        writer.member("id", orNull: isDryRun ? nil : connection.id.text)
+                        writer.member("notification_path", orNull: isDryRun ? nil : connection.notificationPath)
                     }
                 }
             }
