@@ -35,6 +35,7 @@ let package = Package(
                 .embedInCode("0003_create_licenses.sql"),
                 .embedInCode("0004_create_credentials.sql"),
                 .embedInCode("0005_create_trials.sql"),
+                .embedInCode("0006_create_meters.sql"),
                 .embedInCode("0007_create_store_purchases.sql"),
             ]
         ),

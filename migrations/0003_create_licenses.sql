@@ -130,6 +130,7 @@ CREATE TABLE cloned_fingerprints (
 ) STRICT, WITHOUT ROWID;
 
 -- One row a plan, with its features as codes parted by blanks: the columns that a plan is read from, spelled out once.
+-- plan_meters comes with 0006: a view is not looked into before it is read.
 CREATE VIEW plan_facts AS
 SELECT
     plans.id,
@@ -153,7 +154,12 @@ SELECT
     plans.transfer_limit,
     plans.transfer_period,
     plans.self_release,
-    plans.environment
+    plans.environment,
+    -- Each as name=limit, or name= for unlimited.
+    (
+        SELECT group_concat(plan_meters.meter_name || '=' || coalesce(plan_meters.limit_count, ''), ' ') FROM plan_meters
+        WHERE plan_meters.plan_id = plans.id
+    ) AS meters
 FROM plans;
 
 -- One row a license, with its plan and the end of its current key.
@@ -201,5 +207,6 @@ SELECT
     plan_facts.transfer_limit AS plan_transfer_limit,
     plan_facts.transfer_period AS plan_transfer_period,
     plan_facts.self_release AS plan_self_release,
-    plan_facts.environment AS plan_environment
+    plan_facts.environment AS plan_environment,
+    plan_facts.meters AS plan_meters
 FROM licenses JOIN plan_facts ON plan_facts.id = licenses.plan_id;

@@ -23,6 +23,7 @@ public struct Migration: Hashable, Sendable {
         Migration(name: "0003_create_licenses", sql: PackageResources._003_create_licenses_sql),
         Migration(name: "0004_create_credentials", sql: PackageResources._004_create_credentials_sql),
         Migration(name: "0005_create_trials", sql: PackageResources._005_create_trials_sql),
+        Migration(name: "0006_create_meters", sql: PackageResources._006_create_meters_sql),
         Migration(name: "0007_create_store_purchases", sql: PackageResources._007_create_store_purchases_sql),
     ]
 }

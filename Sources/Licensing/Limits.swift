@@ -51,6 +51,25 @@ extension SeatLimit {
     public var text: String { count.map { "\($0)" } ?? "unlimited" }
 }
 
+extension MeterLimit {
+    /// Reads `unlimited` or a whole number from 0 on, within 64 bits.
+    ///
+    /// - Throws: `ValueFault`.
+    public init(_ text: some StringProtocol) throws(ValueFault) {
+        guard text != "unlimited" else {
+            self = .unlimited
+            return
+        }
+        guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let count = Int64(text) else {
+            throw ValueFault("must be a whole number from 0 on, or unlimited")
+        }
+        self = .limited(count)
+    }
+
+    /// The number, or `unlimited`.
+    public var text: String { count.map { "\($0)" } ?? "unlimited" }
+}
+
 extension Plan {
     /// Refuses a plan whose members are out of range or do not fit together.
     ///

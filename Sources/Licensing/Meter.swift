@@ -35,6 +35,28 @@ public enum MeterPeriod: Hashable, Sendable {
         }
     }
 
+    /// The most seconds of a window; `nil` for one without an end.
+    fileprivate var longestSeconds: Int64? {
+        switch self {
+        case .lifetime: return nil
+        case .day: return Timestamp.secondsPerDay
+        case .month: return CalendarDuration(months: 1).longestSeconds
+        case .year: return CalendarDuration(months: 12).longestSeconds
+        case .rolling(let duration): return duration.longestSeconds
+        }
+    }
+
+    /// The fewest seconds of a window; `nil` for one without an end.
+    fileprivate var shortestSeconds: Int64? {
+        switch self {
+        case .lifetime: return nil
+        case .day: return Timestamp.secondsPerDay
+        case .month: return CalendarDuration(months: 1).shortestSeconds
+        case .year: return CalendarDuration(months: 12).shortestSeconds
+        case .rolling(let duration): return duration.shortestSeconds
+        }
+    }
+
     /// The start of the window that a count at `now` opens.
     func windowStart(at now: Timestamp) -> Timestamp {
         switch self {
@@ -104,6 +126,8 @@ public struct Meter: Hashable, Sendable {
 
     /// The most that one call may count.
     public static let mostAmount: Int64 = 1_000_000_000
+    /// The most meters of a product: each has a row in every bundle.
+    public static let mostInProduct = 256
 
     /// A meter of these members.
     public init(
@@ -161,6 +185,27 @@ public struct MeterUsage: Hashable, Sendable {
     public func refunded(_ amount: Int64) -> MeterUsage {
         MeterUsage(windowStart: windowStart, used: max(0, used - max(0, amount)))
     }
+
+    /// Whether it is of the window that is open at `now`; one that is over counts as none.
+    public func isCurrent(for period: MeterPeriod, at now: Timestamp) -> Bool {
+        // A window that seems to open later is the current one: a clock that was set back gives no new allowance.
+        period.windowEnd(from: windowStart).map { now < $0 } ?? true
+    }
+}
+
+/// What an edit of a meter takes from those who count.
+extension Meter {
+    /// Whether it becomes less than it was when it becomes `new`: a lower limit, a longer period, another scope.
+    ///
+    /// A period that cannot be compared for sure counts as longer. Another scope begins all counts anew, and installs that
+    /// had an allowance each may share one.
+    public func isLess(whenBecoming new: Meter) -> Bool {
+        if new.limit < limit || new.scope != scope { return true }
+        guard new.limit != .unlimited, new.period != period else { return false }
+        guard let longest = new.period.longestSeconds else { return true }
+        guard let shortest = period.shortestSeconds else { return false }
+        return longest > shortest
+    }
 }
 
 /// A meter that is asked about: what the transaction has read.
@@ -196,6 +241,15 @@ public struct MeterReport: Hashable, Sendable {
     /// When the current window ends; `nil` where none is open, or it never does.
     public var resetsAt: Timestamp?
 
+    /// A report of these members.
+    public init(meter: MeterName, isAllowed: Bool, used: Int64, limit: MeterLimit, resetsAt: Timestamp?) {
+        self.meter = meter
+        self.isAllowed = isAllowed
+        self.used = used
+        self.limit = limit
+        self.resetsAt = resetsAt
+    }
+
     /// What is left, never below zero; `nil` where there is no limit.
     public var left: Int64? { limit.count.map { max(0, $0 - used) } }
 }
@@ -208,15 +262,20 @@ public struct MeterAnswer: Hashable, Sendable {
     public var reports: [MeterReport]
     /// With `consumption`, where all were counted: the usage to write for each question, in their order. Otherwise empty.
     public var writes: [MeterUsage]
+
+    /// An answer of these members.
+    public init(isAllowed: Bool, reports: [MeterReport], writes: [MeterUsage]) {
+        self.isAllowed = isAllowed
+        self.reports = reports
+        self.writes = writes
+    }
 }
 
 extension MeterQuestion {
     /// The usage of the window that is open at `now`: a new one at 0 where the last one ended.
     private func current(at now: Timestamp) -> MeterUsage {
         let empty = MeterUsage(windowStart: meter.period.windowStart(at: now), used: 0)
-        guard let usage else { return empty }
-        // A window that seems to open later is the current one: a clock that was set back gives no new allowance.
-        if let end = meter.period.windowEnd(from: usage.windowStart), now >= end { return empty }
+        guard let usage, usage.isCurrent(for: meter.period, at: now) else { return empty }
         return usage
     }
 

@@ -42,7 +42,9 @@ public struct BundleService: Sendable {
         }
         var grants: [Grant] = []
         var licenses: [LicenseBundle.License] = []
+        var meters: [LicenseBundle.Meter] = []
         if let install {
+            meters = try MeterService.reports(of: install, for: caller, at: now, in: db).map(LicenseBundle.Meter.init)
             try readLicenses(of: install, for: caller, at: now, in: db, grants: &grants, licenses: &licenses)
             grants += try StoreRights.grants(of: install, under: caller.product.settings, at: now, in: db)
         }
@@ -58,6 +60,7 @@ public struct BundleService: Sendable {
             grants: grants,
             licenses: licenses,
             trial: LicenseBundle.Trial(trial.status),
+            meters: meters,
             settings: caller.product.settings
         )
         return InstallState(
@@ -95,5 +98,11 @@ public struct BundleService: Sendable {
                 )
             )
         }
+    }
+}
+
+extension LicenseBundle.Meter {
+    fileprivate init(_ report: MeterReport) {
+        self.init(meter: report.meter, used: report.used, limit: report.limit.count, resets: report.resetsAt)
     }
 }

@@ -1,7 +1,7 @@
 package import Licensing
 package import Storage
 
-/// The rows of `plans` and `plan_features`, read through the view `plan_facts`.
+/// The rows of `plans`, `plan_features` and `plan_meters`, read through the view `plan_facts`.
 package enum PlanStore {
     package static func insert(_ plan: Plan, at now: Timestamp, in db: borrowing WriteTransaction) throws {
         try db.run(
@@ -30,6 +30,7 @@ package enum PlanStore {
             ]
         )
         try writeFeatures(of: plan, in: db)
+        try writeMeters(of: plan, in: db)
     }
 
     package static func update(_ plan: Plan, in db: borrowing WriteTransaction) throws {
@@ -56,6 +57,24 @@ package enum PlanStore {
         )
         try db.run("DELETE FROM plan_features WHERE plan_id = :id", ["id": .id(plan.id)])
         try writeFeatures(of: plan, in: db)
+        try db.run("DELETE FROM plan_meters WHERE plan_id = :id", ["id": .id(plan.id)])
+        try writeMeters(of: plan, in: db)
+    }
+
+    /// The product must have the meters.
+    private static func writeMeters(of plan: Plan, in db: borrowing WriteTransaction) throws {
+        for (name, limit) in plan.meters {
+            try db.run(
+                """
+                INSERT INTO plan_meters (plan_id, product_id, meter_name, limit_count)
+                VALUES (:plan_id, :product_id, :meter_name, :limit_count)
+                """,
+                [
+                    "plan_id": .id(plan.id), "product_id": .id(plan.product), "meter_name": .text(name.text),
+                    "limit_count": .integerOrNull(limit.count),
+                ]
+            )
+        }
     }
 
     private static func writeFeatures(of plan: Plan, in db: borrowing WriteTransaction) throws {
@@ -133,7 +152,8 @@ package enum PlanStore {
             transferLimit: try row.intOrNil(),
             transferPeriod: try row.durationOrNil(),
             selfRelease: try row.bool(),
-            environment: try row.environmentOrNil()
+            environment: try row.environmentOrNil(),
+            meters: try row.meterLimits()
         )
     }
 }

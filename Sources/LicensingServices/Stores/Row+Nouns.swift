@@ -79,6 +79,23 @@ extension Row {
         }.sorted()
     }
 
+    mutating func meterName() throws -> MeterName { try decoded(text(), "a meter's name") { try? MeterName($0) } }
+
+    /// `name=limit name=limit`; an empty limit is unlimited.
+    mutating func meterLimits() throws -> [MeterName: MeterLimit] {
+        var limits: [MeterName: MeterLimit] = [:]
+        for part in try (textOrNil() ?? "").split(separator: " ") {
+            let (name, limit) = try decoded(part, "a meter's name and limit") { part -> (MeterName, MeterLimit)? in
+                guard let sign = part.firstIndex(of: "="), let name = try? MeterName(part[..<sign]) else { return nil }
+                let count = part[part.index(after: sign)...]
+                if count.isEmpty { return (name, .unlimited) }
+                return (try? MeterLimit(count)).map { (name, $0) }
+            }
+            limits[name] = limit
+        }
+        return limits
+    }
+
     func decoded<Input, Output>(_ input: Input, _ kind: String, _ decode: (Input) -> Output?) throws -> Output {
         guard let output = decode(input) else { throw corrupt(kind) }
         return output
