@@ -91,7 +91,31 @@ extension Plan {
             writer.member("self_release", selfRelease)
             writer.name("environment")
             if let environment { environment.write(to: &writer) } else { writer.null() }
+            writer.name("meters")
+            writer.object { writer in
+                for (name, limit) in meters.sorted(by: { $0.key < $1.key }) {
+                    writer.name(dynamic: name.text)
+                    if let count = limit.count { writer.value(count) } else { writer.value("unlimited") }
+                }
+            }
         }
+    }
+
+    var jsonText: String { text { write(to: &$0) } }
+}
+
+extension Meter {
+    /// Writes `{"id","name","limit","period","scope"}`; a limit of `null` is unlimited.
+    public func write(to writer: inout JSONWriter) {
+        writer.object(writeMembers)
+    }
+
+    func writeMembers(to writer: inout JSONWriter) {
+        writer.member("id", id.text)
+        writer.member("name", name.text)
+        writer.member("limit", orNull: limit.count)
+        writer.member("period", period.text)
+        writer.member("scope", scope.rawValue)
     }
 
     var jsonText: String { text { write(to: &$0) } }

@@ -24,7 +24,7 @@ extension CatalogService {
 
     /// Writes a new plan.
     ///
-    /// - Throws: `Refusal` (`ALREADY_EXISTS`, `FEATURE_NOT_FOUND`), `StorageError`.
+    /// - Throws: `Refusal` (`ALREADY_EXISTS`, `FEATURE_NOT_FOUND`, `METER_NOT_FOUND`), `StorageError`.
     public func create(
         _ plan: Plan,
         of product: Product,
@@ -35,6 +35,7 @@ extension CatalogService {
             throw Refusal(.alreadyExists, "the product has a plan \(plan.code) already", member: "code")
         }
         try requireFeatures(of: plan, in: db)
+        try requireMeters(of: plan, in: db)
         try PlanStore.insert(plan, at: actor.now, in: db)
         try record("plan.create", plan.id.text, of: product.vendor, after: plan.jsonText, by: actor, in: db)
     }
@@ -42,8 +43,8 @@ extension CatalogService {
     /// Edits a plan, which its licenses follow at once.
     ///
     /// - Parameter affectsExisting: Whether it may take a right from licenses that there are.
-    /// - Throws: `Refusal` (`VALIDATION`, `FEATURE_NOT_FOUND`, and `AFFECTS_EXISTING` with the number of licenses that
-    ///   would lose a right), `StorageError`.
+    /// - Throws: `Refusal` (`VALIDATION`, `FEATURE_NOT_FOUND`, `METER_NOT_FOUND`, and `AFFECTS_EXISTING` with the number of
+    ///   licenses that would lose a right), `StorageError`.
     public func edit(
         _ plan: Plan,
         of product: Product,
@@ -56,7 +57,12 @@ extension CatalogService {
         try Self.apply(changes, to: &edited)
         guard edited != plan else { return (plan, .unchanged) }
         try requireFeatures(of: edited, in: db)
-        let taken = plan.rightsTaken(byBecoming: edited, under: product.settings)
+        try requireMeters(of: edited, in: db)
+        let taken = plan.rightsTaken(
+            byBecoming: edited,
+            under: product.settings,
+            meterLimits: try MeterStore.limits(of: product.id, in: db)
+        )
         if !affectsExisting, !taken.isEmpty {
             let hit = try PlanStore.licenseCount(of: plan.id, hitBy: taken, in: db)
             if hit > 0 { throw Self.refusal(plan, taken, hit) }
@@ -97,6 +103,12 @@ extension CatalogService {
     private func requireFeatures(of plan: Plan, in db: borrowing WriteTransaction) throws {
         for code in plan.features where try FeatureStore.find(code, of: plan.product, in: db) == nil {
             throw Refusal(.featureNotFound, "the product has no feature \(code)", member: "features")
+        }
+    }
+
+    private func requireMeters(of plan: Plan, in db: borrowing WriteTransaction) throws {
+        for name in plan.meters.keys.sorted() where try MeterStore.find(name, of: plan.product, in: db) == nil {
+            throw Refusal(.meterNotFound, "the product has no meter \(name)", member: "meters")
         }
     }
 }

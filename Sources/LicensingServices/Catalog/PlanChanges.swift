@@ -34,6 +34,8 @@ public struct PlanChanges: Equatable, Sendable {
     public var selfRelease: Bool?
     /// Where its grants count; unset: everywhere.
     public var environment: Change<EnvironmentRule>?
+    /// Meters whose limit it raises: all of them.
+    public var meters: [MeterName: MeterLimit]?
 
     /// No changes.
     public init() {}
@@ -65,5 +67,6 @@ public struct PlanChanges: Equatable, Sendable {
         set(&plan.transferPeriod, transferPeriod)
         set(&plan.selfRelease, selfRelease)
         set(&plan.environment, environment)
+        set(&plan.meters, meters)
     }
 }

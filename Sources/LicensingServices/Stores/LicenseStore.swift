@@ -129,6 +129,23 @@ package enum LicenseStore {
         )
     }
 
+    /// The licenses of one customer for one product and mode.
+    package static func all<DB: Queries & ~Copyable>(
+        of customer: Customer.ID,
+        product: Product.ID,
+        mode: Mode,
+        in db: borrowing DB
+    ) throws -> [License] {
+        try db.all(
+            """
+            SELECT * FROM license_facts
+            WHERE customer_id = :customer_id AND product_id = :product_id AND mode = :mode ORDER BY id
+            """,
+            ["customer_id": .id(customer), "product_id": .id(product), "mode": .word(mode)],
+            { row in try read(&row) }
+        )
+    }
+
     /// Reads the columns of `license_facts`, in their order there.
     static func read(_ row: inout Row) throws -> License {
         let id = try row.id(of: License.self)

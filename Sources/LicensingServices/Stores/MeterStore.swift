@@ -60,10 +60,43 @@ package enum MeterStore {
         )
     }
 
+    /// The limit of each meter of a product.
+    package static func limits<DB: Queries & ~Copyable>(
+        of product: Product.ID,
+        in db: borrowing DB
+    ) throws -> [MeterName: MeterLimit] {
+        Dictionary(try list(of: product, in: db).map { ($0.name, $0.limit) }, uniquingKeysWith: { first, _ in first })
+    }
+
     package static func count<DB: Queries & ~Copyable>(of product: Product.ID, in db: borrowing DB) throws -> Int {
         try db.first(
             "SELECT count(*) FROM meters WHERE product_id = :product_id",
             ["product_id": .id(product)],
+            { row in try row.int() }
+        ) ?? 0
+    }
+
+    /// How many licenses may count less when the meter becomes less; with a lower limit alone, those are not among them
+    /// whose plan gives as much as before.
+    package static func licenseCount<DB: Queries & ~Copyable>(
+        hitByLessOf meter: Meter,
+        isOnlyLimit: Bool,
+        in db: borrowing DB
+    ) throws -> Int {
+        try db.first(
+            """
+            SELECT count(*) FROM licenses WHERE product_id = :product_id AND standing <> 'revoked' AND (
+                :only_limit = 0 OR NOT EXISTS (
+                    SELECT 1 FROM plan_meters
+                    WHERE plan_meters.plan_id = licenses.plan_id AND plan_meters.meter_name = :name
+                        AND (plan_meters.limit_count IS NULL OR plan_meters.limit_count >= :limit_count)
+                )
+            )
+            """,
+            [
+                "product_id": .id(meter.product), "only_limit": .bool(isOnlyLimit), "name": .text(meter.name.text),
+                "limit_count": .integerOrNull(meter.limit.count),
+            ],
             { row in try row.int() }
         ) ?? 0
     }
