@@ -10,7 +10,8 @@ import StrictJSON
 /// All that is wrong is remembered, so that a client hears of everything at once; a member that cannot be read is nil, and
 /// `failure` then says why.
 struct AppRequestReader {
-    private var members: MemberReader
+    /// The members, for those that one route alone takes.
+    var members: MemberReader
     private let body: JSONValue
     private let idempotencyHeader: [String]
     private let caller: Caller

@@ -19,7 +19,9 @@ extension Problem {
     }
 
     /// A rule's refusal of an action; `bundle` is told where the status says so.
-    init(_ denial: Denial, of license: License, seats: SeatUse?, bundle: [UInt8]?, at now: Timestamp) {
+    ///
+    /// - Parameter license: The one it is about; nil where the caller named none, and where seats are not what is asked for.
+    init(_ denial: Denial, of license: License?, seats: SeatUse?, bundle: [UInt8]?, at now: Timestamp) {
         switch denial {
         case .revoked: self.init(.licenseRevoked, "The vendor revoked this license.")
         case .suspended: self.init(.licenseSuspended, "The vendor suspended this license.")
@@ -30,7 +32,7 @@ extension Problem {
         case .notActivated: self.init(.notActivated, "This install holds no seat of this license: activate it first.")
         case .noSeats(let used, let limit, let held):
             self.init(.noSeatsAvailable, Self.noSeatsDetail(used: used, limit: limit))
-            if license.plan.selfRelease {
+            if license?.plan.selfRelease == true {
                 body.activations = held.map { Wire.SeatRow($0, isThis: false) }
             }
         case .transferLimit(let most):

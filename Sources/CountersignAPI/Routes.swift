@@ -101,6 +101,24 @@ public enum Routes {
         Endpoint("sync", .post, "/v1/sync", "Fetches the install's current bundle.", credential: .app) {
             try $1.ask(Sync.self, $0)
         },
+        Endpoint(
+            "meters.peek",
+            .post,
+            "/v1/meters/peek",
+            "Asks how much of meters is left.",
+            credential: .app
+        ) {
+            try $1.ask(PeekMeters.self, $0)
+        },
+        Endpoint(
+            "meters.consume",
+            .post,
+            "/v1/meters/consume",
+            "Counts amounts of meters, all or none.",
+            credential: .app
+        ) {
+            try $1.act(ConsumeMeters.self, $0)
+        },
     ]
 
     private static let stores = [
