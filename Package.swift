@@ -94,7 +94,7 @@ let package = Package(
             name: "LicensingServicesTests",
             dependencies: [
                 "LicensingServices", "Licensing", "Storage", "Bundles", "Cryptography", "StrictJSON", "AppStore",
-                "Diagnostics",
+                "Diagnostics", "SystemPrimitives",
             ]
         ),
         .testTarget(name: "DiagnosticsTests", dependencies: ["Diagnostics", "StrictJSON", "SystemPrimitives"]),

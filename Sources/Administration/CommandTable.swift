@@ -2,7 +2,8 @@ extension Command {
     /// Every command but those of the executable itself, in the order in which help lists them.
     static var all: [Command] {
         let administration = [
-            VendorCommands.all, ProductCommands.all, FeatureCommands.all, PlanCommands.all, LicenseCommands.all,
+            VendorCommands.all, ProductCommands.all, FeatureCommands.all, PlanCommands.all, MeterCommands.all,
+            LicenseCommands.all,
             CustomerCommands.all, CredentialCommands.all, KeyCommands.all, MasterKeyCommands.all, StoreCommands.all,
             AuditCommands.all,
             TrialCommands.all, OfferCommands.all,
