@@ -8,7 +8,7 @@ enum PlanOptions {
         CommonParameters.name.specification, features.specification, type.specification, duration.specification,
         seats.specification, seatPolicy.specification, overage.specification, idle.specification, lease.specification,
         grace.specification, basis.specification, offlineLife.specification, transferLimit.specification,
-        transferPeriod.specification, selfRelease.specification, environment.specification,
+        transferPeriod.specification, selfRelease.specification, environment.specification, meters.specification,
     ]
 
     static func changes(_ call: Invocation) throws -> PlanChanges {
@@ -29,6 +29,7 @@ enum PlanOptions {
         changes.transferPeriod = try call.value(transferPeriod)
         changes.selfRelease = try call.value(selfRelease)
         changes.environment = try call.value(environment)
+        changes.meters = try call.value(meters)
         return changes
     }
 
@@ -99,6 +100,23 @@ enum PlanOptions {
     ) { (text) throws(ValueFault) in
         guard let document = try? JSONDocument(parsing: Array(text.utf8)) else { throw ValueFault("must be JSON") }
         return try EnvironmentRule(document.root)
+    }
+
+    private static let meters = Parameter<[MeterName: MeterLimit]>.option(
+        "meters",
+        "A=N,B=unlimited",
+        "meters whose limit it raises: all of them ('' for none)"
+    ) { (text) throws(ValueFault) in
+        var limits: [MeterName: MeterLimit] = [:]
+        for part in text.split(separator: ",", omittingEmptySubsequences: !text.contains(",")) {
+            guard let sign = part.firstIndex(of: "=") else {
+                throw ValueFault("must be like flow_run=100,export=unlimited")
+            }
+            let name = try MeterName(part[..<sign].filter { $0 != " " })
+            guard limits[name] == nil else { throw ValueFault("must name a meter once") }
+            limits[name] = try MeterLimit(part[part.index(after: sign)...].filter { $0 != " " })
+        }
+        return limits
     }
 
     private static func changeable<Value: Sendable>(
