@@ -17,6 +17,9 @@ public struct MemberReader {
         self.pointer = pointer
     }
 
+    /// The names of all members, in their order.
+    public var names: [String] { object.members.map { members in members.map(\.name) } ?? [] }
+
     /// The member's value; `nil` when it is absent or null.
     public func value(_ name: String) -> JSONValue? {
         guard let value = object[name], !value.isNull else { return nil }

@@ -15,7 +15,7 @@ struct SeedPlan: SeedNode {
     private static let members: Set<String> = [
         "code", "name", "features", "type", "duration", "seat_limit", "seat_policy", "overage_percent",
         "idle_before_release", "lease_seconds", "expiry_grace", "expiry_basis", "offline_life", "transfer_limit",
-        "transfer_period", "self_release", "environment",
+        "transfer_period", "self_release", "environment", "meters",
     ]
 
     init(_ reader: inout MemberReader, at pointer: JSONPointer) {
@@ -44,8 +44,9 @@ struct SeedPlan: SeedNode {
         }.map { .set($0) }
         changes.selfRelease = reader.bool("self_release")
         changes.environment = reader.environment("environment").map { .set($0) }
+        changes.meters = reader.meterLimits("meters")
         self.changes = changes
-        reader.refuseUnknown(except: Self.members, planned: ["meters"])
+        reader.refuseUnknown(except: Self.members)
     }
 
     private static func duration(_ name: String, _ reader: inout MemberReader) -> CalendarDuration? {

@@ -9,6 +9,7 @@ struct SeedProduct: SeedNode {
     let slug: Slug?
     let changes: ProductChanges
     let features: [SeedFeature]
+    let meters: [SeedMeter]
     let plans: [SeedPlan]
     let credentials: [SeedCredential]
     let licenses: [SeedLicense]
@@ -27,6 +28,7 @@ struct SeedProduct: SeedNode {
             settings: Self.settings(&reader)
         )
         features = reader.nodes("features")
+        meters = reader.nodes("meters")
         plans = reader.nodes("plans")
         credentials = reader.nodes("credentials")
         for credential in credentials where credential.kind == .unified {
@@ -39,10 +41,10 @@ struct SeedProduct: SeedNode {
         connections = reader.nodes("store_connections")
         reader.refuseUnknown(
             except: [
-                "slug", "name", "key_prefix", "settings", "features", "plans", "credentials", "licenses", "offers",
-                "store_connections",
+                "slug", "name", "key_prefix", "settings", "features", "meters", "plans", "credentials", "licenses",
+                "offers", "store_connections",
             ],
-            planned: ["meters", "spend_tiers", "gifts"]
+            planned: ["spend_tiers", "gifts"]
         )
     }
 

@@ -212,6 +212,13 @@ struct SeedRun {
             product = prepared.product
         }
         for feature in seed.features { try write(feature, of: product, name, &outcome, in: db) }
+        // Before the plans, which raise their limits.
+        for meter in seed.meters {
+            let done = try at(meter.pointer) {
+                try meter.write(of: product, by: catalog, affectsExisting: affectsExisting, actor: actor, in: db)
+            }
+            outcome.note(done, "meter \(name) \(meter.identity ?? "")")
+        }
         for plan in seed.plans { try write(plan, of: product, name, &outcome, in: db) }
         let edited = try at(seed.pointer, settings: seed.changes.settings) {
             try catalog.edit(product, by: seed.changes, actor: actor, in: db)
