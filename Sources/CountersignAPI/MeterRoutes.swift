@@ -56,8 +56,12 @@ struct ConsumeMeters: AppAction {
         // A count is written often and by installs that are known: what else they tell of themselves is flushed later.
         let directory = contact.services.installs
         let known = try directory.find(call.install, of: contact.caller, in: db)
-        let install =
-            try known ?? directory.record(call.install, of: contact.caller, at: contact.now, in: db)
+        let install: Install
+        if let known, !directory.mustRecord(known, for: contact.caller) {
+            install = known
+        } else {
+            install = try directory.record(call.install, of: contact.caller, at: contact.now, in: db)
+        }
         func consume(_ db: borrowing WriteTransaction) throws -> MeterOutcome {
             try MeterService.consume(call.request, by: install, for: contact.caller, at: contact.now, in: db)
         }
