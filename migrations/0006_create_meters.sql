@@ -14,8 +14,8 @@ CREATE TABLE meters (
 
 CREATE TABLE plan_meters (
     plan_id TEXT NOT NULL REFERENCES plans (id),
-    product_id TEXT NOT NULL,
     meter_name TEXT NOT NULL,
+    product_id TEXT NOT NULL,
     -- NULL: unlimited.
     limit_count INTEGER CHECK (limit_count >= 0),
     PRIMARY KEY (plan_id, meter_name),

@@ -178,7 +178,7 @@ import Testing
         (#""plans":[{"code":"pro","features":["a","a"]}]"#, "/plans/0/features/1"),
         (#""plans":[{"code":"pro","lease_seconds":0}]"#, "/plans/0/lease_seconds"),
         (#""plans":[{"code":"pro","environment":{}}]"#, "/plans/0/environment"),
-        (#""plans":[{"code":"pro","meters":{"runs":3}}]"#, "/plans/0/meters"),
+        (#""plans":[{"code":"pro","meters":{"runs":-3}}]"#, "/plans/0/meters/runs"),
         (#""credentials":[{"name":"x","kind":"ul"}]"#, "/credentials/0/kind"),
         (#""licenses":[{"plan":"pro"}]"#, "/licenses/0/order_id"),
         (#""licenses":[{"order_id":"1"}]"#, "/licenses/0/plan"),
@@ -191,10 +191,8 @@ import Testing
             "/licenses/0/duration"
         ),
         (#""licenses":[{"order_id":"1","plan":"pro"},{"order_id":"1","plan":"pro"}]"#, "/licenses/1/order_id"),
-        (#""meters":[]"#, "/meters"),
-        (#""store_connections":[]"#, "/store_connections"),
+        (#""meters":[{"name":"runs","limit":"3"}]"#, "/meters/0/limit"),
         (#""spend_tiers":[]"#, "/spend_tiers"),
-        (#""offers":[]"#, "/offers"),
     ].map { (#"{"vendors":[{"slug":"a","products":[{"slug":"p",\#($0.0)}]}]}"#, "/vendors/0/products/0\($0.1)") }
 
     @Test("every mistake of a document is told at once")
@@ -217,6 +215,7 @@ import Testing
         "what only the database can tell is refused with its place, and nothing of the document is kept",
         arguments: [
             (#""plans":[{"code":"x","features":["nothing"]}]"#, "FEATURE_NOT_FOUND", "/plans/0/features"),
+            (#""plans":[{"code":"x","meters":{"nothing":3}}]"#, "METER_NOT_FOUND", "/plans/0/meters"),
             (#""settings":{"trial_plan":"nothing"}"#, "PLAN_NOT_FOUND", "/settings/trial_plan"),
             (#""licenses":[{"order_id":"n","plan":"nothing"}]"#, "PLAN_NOT_FOUND", "/licenses/0/plan"),
             (#""plans":[{"code":"pro","seat_limit":1}]"#, "AFFECTS_EXISTING", "/plans/0"),
