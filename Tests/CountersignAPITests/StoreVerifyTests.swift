@@ -334,6 +334,24 @@ import Testing
         #expect(answer.pointers.prefix(1) == pointers.prefix(1))
     }
 
+    @Test("trusted are the shipped root, the configured ones and the connection's own")
+    func pins() throws {
+        let api = try TestAPI.open()
+        let own = try api.connect()
+        let configured = try #require(Digest256(bytes: Array(repeating: 7, count: 32)))
+        let service = StoreService(
+            keys: api.catalog.services.keys,
+            entropy: SystemEntropy(),
+            configuredRootDigests: [configured]
+        )
+
+        let connection = try api.writer.write { db in try service.connection(own.id, in: db) }
+
+        let ownRoot = try #require(Digest256(bytes: SHA256.digest(of: try api.store.root)))
+        #expect(connection?.rootDigests == StoreConnection.appleRootDigests + [ownRoot, configured])
+        #expect(StoreConnection.appleRootDigests.count == 1)
+    }
+
     @Test("a product's purchases are nobody else's")
     func strangers() throws {
         var api = try TestAPI.open()
