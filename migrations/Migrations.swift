@@ -25,5 +25,6 @@ public struct Migration: Hashable, Sendable {
         Migration(name: "0005_create_trials", sql: PackageResources._005_create_trials_sql),
         Migration(name: "0006_create_meters", sql: PackageResources._006_create_meters_sql),
         Migration(name: "0007_create_store_purchases", sql: PackageResources._007_create_store_purchases_sql),
+        Migration(name: "0008_create_gifts_and_tiers", sql: PackageResources._008_create_gifts_and_tiers_sql),
     ]
 }

@@ -7,6 +7,7 @@ extension Command {
             CustomerCommands.all, CredentialCommands.all, KeyCommands.all, MasterKeyCommands.all, StoreCommands.all,
             AuditCommands.all,
             TrialCommands.all, OfferCommands.all,
+            GiftCommands.all, TierCommands.all,
         ]
         let operation = [
             OfflineCommands.all, SeedCommand.all, BackupCommands.all, DoctorCommand.all, BundleCommands.all,

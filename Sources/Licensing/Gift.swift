@@ -8,7 +8,7 @@ public enum GiftTarget: Hashable, Sendable {
     case customer(Customer.ID)
 }
 
-/// Features given for nothing: by an administrator, or for what was spent.
+/// Features that an administrator gave for nothing; what is given for what was spent is a ``SpendTier``.
 public struct Gift: Hashable, Sendable {
     /// Names the gift for good.
     public var id: GiftID
@@ -26,8 +26,6 @@ public struct Gift: Hashable, Sendable {
     public var ends: Timestamp?
     /// When it was taken back, or `nil`.
     public var withdrawnAt: Timestamp?
-    /// The spend tier that gave it, or `nil` for an administrator's.
-    public var tier: SpendTierID?
 
     /// A gift of these members.
     public init(
@@ -38,8 +36,7 @@ public struct Gift: Hashable, Sendable {
         features: [FeatureCode],
         starts: Timestamp,
         ends: Timestamp? = nil,
-        withdrawnAt: Timestamp? = nil,
-        tier: SpendTierID? = nil
+        withdrawnAt: Timestamp? = nil
     ) {
         self.id = id
         self.product = product
@@ -49,132 +46,96 @@ public struct Gift: Hashable, Sendable {
         self.starts = starts
         self.ends = ends
         self.withdrawnAt = withdrawnAt
-        self.tier = tier
+    }
+
+    /// What it is at `now`.
+    public func status(at now: Timestamp) -> GiftStatus {
+        if withdrawnAt != nil { return .withdrawn }
+        if let ends, now >= ends { return .expired }
+        return .active
+    }
+
+    /// The gift taken back at `now`; `nil` where it was taken back before.
+    ///
+    /// One that is over may be taken back too: it says why nobody is to give it again.
+    public func withdrawn(at now: Timestamp) -> Gift? {
+        guard withdrawnAt == nil else { return nil }
+        var gift = self
+        gift.withdrawnAt = now
+        return gift
     }
 
     /// The grants that an install has by this gift, where it is one that the gift is for.
     ///
     /// - Parameters:
     ///   - install: Who has it.
-    ///   - seated: The licenses that the install holds a seat of, in force or not: a gift is a right of its own.
+    ///   - seats: The seats that the install holds, of licenses in force or not: a gift is a right of its own.
     ///   - settings: The product's.
     ///   - now: The time.
     public func grants(
-        for install: Install.ID,
-        seatedBy seated: [License],
+        for install: Install,
+        holding seats: [HeldSeat],
         under settings: ProductSettings,
         at now: Timestamp
     ) -> [Grant] {
-        guard withdrawnAt == nil, reaches(install, seatedBy: seated) else { return [] }
-        return
-            features
-            .map {
-                Grant(
-                    feature: $0,
-                    reference: .gift(id),
-                    starts: starts,
-                    ends: ends,
-                    offlineLife: settings.offlineLife
-                )
-            }
-            .filter { $0.isLive(at: now) }
-    }
-
-    private func reaches(_ install: Install.ID, seatedBy seated: [License]) -> Bool {
+        guard status(at: now) == .active, install.product == product, install.mode == mode else { return [] }
+        let leaseEnd: Timestamp?
         switch target {
-        case .install(let id): return id == install
-        case .license(let id): return seated.contains { $0.id == id }
-        case .customer(let id): return seated.contains { $0.customer == id }
+        case .install(let id):
+            guard id == install.id else { return [] }
+            leaseEnd = nil
+        case .license, .customer:
+            let reaching = seats.filter { isFor($0) }
+            guard !reaching.isEmpty else { return [] }
+            // Of several seats one without a lease holds longest.
+            let leases = reaching.compactMap(\.leaseEnd)
+            leaseEnd = leases.count == reaching.count ? leases.max() : nil
+        }
+        return features.map {
+            Grant(
+                feature: $0,
+                reference: .gift(id),
+                starts: starts,
+                ends: ends,
+                offlineLife: settings.offlineLife,
+                leaseEnd: leaseEnd
+            )
+        }
+        .filter { $0.isLive(at: now) }
+    }
+
+    private func isFor(_ seat: HeldSeat) -> Bool {
+        switch target {
+        case .install: return false
+        case .license(let id): return seat.license == id
+        case .customer(let id): return seat.customer == id
         }
     }
 }
 
-/// A store transaction as far as spend tiers are concerned.
-public struct SpendFact: Hashable, Sendable {
-    /// `price`, in thousandths of the currency's unit, not multiplied by a quantity; `nil` where the store told none.
-    public var priceMilliunits: Int64?
-    /// ISO 4217.
-    public var currency: String
-    /// When the server first recorded it.
-    public var recordedAt: Timestamp
-    /// Whether it was made for real money in the store's production environment.
-    public var isProduction: Bool
-    /// Whether it was refunded or revoked.
-    public var isRefunded: Bool
-
-    /// A fact of these members.
-    public init(
-        priceMilliunits: Int64?,
-        currency: String,
-        recordedAt: Timestamp,
-        isProduction: Bool,
-        isRefunded: Bool
-    ) {
-        self.priceMilliunits = priceMilliunits
-        self.currency = currency
-        self.recordedAt = recordedAt
-        self.isProduction = isProduction
-        self.isRefunded = isRefunded
-    }
+/// What a gift is at one moment.
+public enum GiftStatus: String, Hashable, Sendable, CaseIterable {
+    /// It gives what it gives.
+    case active
+    /// Its end is over.
+    case expired
+    /// It was taken back.
+    case withdrawn
 }
 
-/// Features given to whoever has spent enough.
-public struct SpendTier: Hashable, Sendable {
-    /// Names the tier for good.
-    public var id: SpendTierID
-    /// Of which product.
-    public var product: Product.ID
-    /// Unique within the product.
-    public var code: PlanCode
-    /// ISO 4217.
-    public var currency: String
-    /// Thousandths of the currency's unit.
-    public var thresholdMilliunits: Int64
-    /// What it gives.
-    public var features: [FeatureCode]
-    /// How long, from the moment the threshold is reached, or `nil` for no end.
-    public var duration: CalendarDuration?
+/// A seat as far as gifts are concerned: which license an install holds it of, and for how long.
+public struct HeldSeat: Hashable, Sendable {
+    /// The license.
+    public var license: License.ID
+    /// Whose license it is.
+    public var customer: Customer.ID?
+    /// When the seat's floating lease ends, or `nil` for a seat that does not end by itself.
+    public var leaseEnd: Timestamp?
 
-    /// A tier of these members.
-    public init(
-        id: SpendTierID,
-        product: Product.ID,
-        code: PlanCode,
-        currency: String,
-        thresholdMilliunits: Int64,
-        features: [FeatureCode],
-        duration: CalendarDuration? = nil
-    ) {
-        self.id = id
-        self.product = product
-        self.code = code
-        self.currency = currency
-        self.thresholdMilliunits = thresholdMilliunits
-        self.features = features
-        self.duration = duration
-    }
-
-    /// The moment the spend of an install reached the threshold, or `nil` where it is below: then a gift is withdrawn.
-    ///
-    /// Refunded, sandbox and foreign-currency transactions count nothing.
-    ///
-    /// - Parameter facts: The transactions of the purchases that this install presented first and is still linked to, each
-    ///   purchase once.
-    public func reachedAt(by facts: [SpendFact]) -> Timestamp? {
-        var spend: Int64 = 0
-        for fact in facts.sorted(by: { $0.recordedAt < $1.recordedAt }) {
-            guard fact.isProduction, !fact.isRefunded, fact.currency == currency, let price = fact.priceMilliunits,
-                price > 0
-            else { continue }
-            let (sum, overflow) = spend.addingReportingOverflow(price)
-            spend = overflow ? .max : sum
-            if spend >= thresholdMilliunits { return fact.recordedAt }
-        }
-        return nil
-    }
-
-    /// When a gift of this tier ends that was reached at `reached`, or `nil` for no end.
-    public func giftEnd(reachedAt reached: Timestamp) -> Timestamp? {
-        duration.map { reached.adding($0) }
+    /// A seat of these members.
+    public init(license: License.ID, customer: Customer.ID?, leaseEnd: Timestamp?) {
+        self.license = license
+        self.customer = customer
+        self.leaseEnd = leaseEnd
     }
 }

@@ -15,6 +15,7 @@ struct SeedProduct: SeedNode {
     let licenses: [SeedLicense]
     let offers: [SeedOffer]
     let connections: [SeedConnection]
+    let spendTiers: [SeedSpendTier]
 
     static let identifyingMember = "slug"
     var identity: String? { slug?.text }
@@ -38,13 +39,13 @@ struct SeedProduct: SeedNode {
         }
         licenses = reader.nodes("licenses")
         offers = reader.nodes("offers")
+        spendTiers = reader.nodes("spend_tiers")
         connections = reader.nodes("store_connections")
         reader.refuseUnknown(
             except: [
                 "slug", "name", "key_prefix", "settings", "features", "meters", "plans", "credentials", "licenses",
-                "offers", "store_connections",
-            ],
-            planned: ["spend_tiers", "gifts"]
+                "offers", "store_connections", "spend_tiers",
+            ]
         )
     }
 

@@ -58,6 +58,8 @@ struct SeedRun {
     private let service: LicenseService
     private let offers: OfferService
     private let stores: StoreConnectionService
+    private let tiers: SpendTierService
+    private let entropy: any Entropy
     private var vendors: [PreparedVendor] = []
 
     /// Reads what is there, and makes everything ready that is not.
@@ -70,6 +72,8 @@ struct SeedRun {
         service = LicenseService(keys: work.keys, entropy: work.entropy)
         offers = work.offers
         stores = StoreConnectionService(keys: work.keys)
+        tiers = SpendTierService(keys: work.keys)
+        entropy = work.entropy
         for seed in document.vendors {
             guard let slug = seed.slug else { continue }
             let known = try work.read { db in try VendorStore.find(slug: slug, in: db) }
@@ -225,6 +229,7 @@ struct SeedRun {
         }
         product = edited.product
         outcome.note(prepared.isNew ? .created : edited.outcome, "product \(name)")
+        for tier in seed.spendTiers { try write(tier, of: product, name, &outcome, in: db) }
         for credential in prepared.credentials { try write(credential, name, &outcome, in: db) }
         for offer in seed.offers {
             guard let id = offer.id else { continue }
@@ -325,6 +330,23 @@ struct SeedRun {
         }
         outcome.note(put.outcome, "connection \(name) \(environment.rawValue) \(bundleID)")
         outcome.connections.append(put.connection)
+    }
+
+    private func write(
+        _ seed: SeedSpendTier,
+        of product: Product,
+        _ name: String,
+        _ outcome: inout Outcome,
+        in db: borrowing WriteTransaction
+    ) throws {
+        guard let code = seed.code else { return }
+        let id = try SpendTierID(at: actor.now, entropy: entropy)
+        outcome.note(
+            try at(seed.pointer) {
+                try tiers.put(id, code, with: seed.changes, of: product, by: actor, in: db)
+            },
+            "spend tier \(name) \(code)"
+        )
     }
 
     private func write(

@@ -91,10 +91,10 @@ public enum StoreRights {
                 mode: .live,
                 in: db
             ).map { link in
-                // Whoever asks is here: what its row says of it may be some seconds old.
+                // Whoever asks is here: what its row says of it may be old, and is written after the answer.
                 guard link.install == install.id else { return link }
                 var link = link
-                link.lastSeenAt = max(link.lastSeenAt, install.lastSeenAt)
+                link.lastSeenAt = max(link.lastSeenAt, now)
                 return link
             }
             guard let first = StoreSpend.firstPresenter(among: links, at: now), first.install == install.id else {

@@ -45,8 +45,22 @@ public struct BundleService: Sendable {
         var meters: [LicenseBundle.Meter] = []
         if let install {
             meters = try MeterService.reports(of: install, for: caller, at: now, in: db).map(LicenseBundle.Meter.init)
-            try readLicenses(of: install, for: caller, at: now, in: db, grants: &grants, licenses: &licenses)
+            let seats = try readLicenses(
+                of: install,
+                for: caller,
+                at: now,
+                in: db,
+                grants: &grants,
+                licenses: &licenses
+            )
             grants += try StoreRights.grants(of: install, under: caller.product.settings, at: now, in: db)
+            grants += try GiftService.grants(
+                of: install,
+                holding: seats,
+                under: caller.product.settings,
+                at: now,
+                in: db
+            )
         }
         let trial = try TrialService.standing(of: install, under: caller.product.settings, at: now, in: db)
         grants += try TrialService.grants(of: trial, for: caller.product, at: now, in: db)
@@ -71,6 +85,7 @@ public struct BundleService: Sendable {
         )
     }
 
+    /// Adds what the install has by licenses; tells which seats it holds, of licenses in force or not.
     private func readLicenses<DB: Queries & ~Copyable>(
         of install: Install,
         for caller: Caller,
@@ -78,13 +93,21 @@ public struct BundleService: Sendable {
         in db: borrowing DB,
         grants: inout [Grant],
         licenses: inout [LicenseBundle.License]
-    ) throws {
+    ) throws -> [HeldSeat] {
         let seats = try ActivationStore.unreleased(heldBy: install.id, in: db)
-        guard !seats.isEmpty else { return }
+        guard !seats.isEmpty else { return [] }
+        var held: [HeldSeat] = []
         let byLicense = Dictionary(seats.map { ($0.license, $0) }, uniquingKeysWith: { first, _ in first })
         for license in try LicenseStore.seated(install.id, in: db) {
             guard let seat = byLicense[license.id], seat.isHeld(at: now, leaseSeconds: license.plan.leaseSeconds)
             else { continue }
+            held.append(
+                HeldSeat(
+                    license: license.id,
+                    customer: license.customer,
+                    leaseEnd: seat.leaseEnd(leaseSeconds: license.plan.leaseSeconds)
+                )
+            )
             grants += license.grants(for: seat, under: caller.product.settings, at: now)
             licenses.append(
                 LicenseBundle.License(
@@ -98,6 +121,7 @@ public struct BundleService: Sendable {
                 )
             )
         }
+        return held
     }
 }
 

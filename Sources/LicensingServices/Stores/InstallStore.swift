@@ -76,6 +76,7 @@ package enum InstallStore {
                 AND NOT EXISTS (SELECT 1 FROM seat_takeovers WHERE to_install_id = installs.id)
                 AND NOT EXISTS (SELECT 1 FROM purchase_links WHERE purchase_links.install_id = installs.id)
                 AND NOT EXISTS (SELECT 1 FROM meter_usage WHERE meter_usage.install_id = installs.id)
+                AND NOT EXISTS (SELECT 1 FROM gifts WHERE gifts.install_id = installs.id)
                 AND NOT EXISTS (
                     SELECT 1 FROM trials WHERE trials.id = installs.trial_id
                         AND (trials.ends_at IS NOT NULL OR trials.extended_until IS NOT NULL)
