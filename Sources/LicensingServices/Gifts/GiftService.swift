@@ -1,3 +1,4 @@
+internal import AppStore
 public import Licensing
 public import Storage
 
@@ -188,7 +189,7 @@ public struct GiftService: Sendable {
         limit: Int,
         in db: borrowing DB
     ) throws -> [Gift] {
-        let target = try recipient.map { try target(of: $0, of: product, mode: mode, in: db).target }
+        let target = try recipient.map { try Self.target(of: $0, of: product, mode: mode, in: db).target }
         let filter = GiftStore.Filter(mode: mode, target: target)
         return try GiftStore.list(of: product.id, filter, after: cursor, limit: limit, in: db)
     }
