@@ -56,7 +56,8 @@ private final class GiftDesk: Sendable {
 
     @discardableResult
     func run(_ line: String) -> Run {
-        let (output, error) = (Mutex<[UInt8]>([]), Mutex<[UInt8]>([]))
+        let output = Mutex<[UInt8]>([])
+        let error = Mutex<[UInt8]>([])
         let surroundings = Surroundings(
             output: CommandOutput(
                 standard: { bytes in output.withLock { $0 += bytes } },
@@ -168,7 +169,7 @@ private final class GiftDesk: Sendable {
         #expect(try desk.run(list).list("gifts").count == 3)
         #expect(try desk.run("\(list) --license \(id)").list("gifts").count == 2)
         #expect(try desk.run("\(list) --mode live").list("gifts").count == 1)
-        let page = try desk.run("\(list) --limit 2")
+        let page = desk.run("\(list) --limit 2")
         let next = try #require(try page.object("next").string)
         #expect(try page.list("gifts").count == 2)
         #expect(try desk.run("\(list) --limit 2 --cursor \(next)").list("gifts").count == 1)

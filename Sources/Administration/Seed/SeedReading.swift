@@ -67,21 +67,6 @@ extension MemberReader {
         read(name, isRequired: isRequired) { (text) throws(ValueFault) in try CommonParameters.word(text) }
     }
 
-    /// A list of features' codes, each once.
-    mutating func featureCodes(_ name: String) -> [FeatureCode]? {
-        guard let elements = elements(name) else { return nil }
-        var codes: [FeatureCode] = []
-        for (value, pointer) in elements {
-            guard let text = value.string, let code = try? FeatureCode(text) else {
-                refuse(InvalidMember(pointer, "must be a feature's code"))
-                continue
-            }
-            if codes.contains(code) { refuse(InvalidMember(pointer, "is there twice")) }
-            codes.append(code)
-        }
-        return codes
-    }
-
     /// A whole number from 0 on, or `unlimited`.
     mutating func seatLimit(_ name: String) -> SeatLimit? {
         guard let value = value(name) else { return nil }

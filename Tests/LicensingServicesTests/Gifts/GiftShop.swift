@@ -46,8 +46,9 @@ final class GiftShop: Sendable {
         installs = InstallDirectory(entropy: entropy)
         vendor = Vendor(id: try Identifier(at: Self.noon, entropy: entropy), slug: try Slug("acme"), name: "Acme")
         let code = try PlanCode("pro")
+        let productID = try Product.ID(at: Self.noon, entropy: entropy)
         product = Product(
-            id: try Identifier(at: Self.noon, entropy: entropy),
+            id: productID,
             vendor: vendor.id,
             slug: try Slug("editor"),
             name: "Editor",
@@ -66,7 +67,7 @@ final class GiftShop: Sendable {
         let made = try [StoreEnvironment.production, .sandbox].map { environment in
             StoreConnection(
                 id: try Identifier(at: Self.noon, entropy: entropy),
-                product: product.id,
+                product: productID,
                 environment: environment,
                 bundleID: "com.example.editor",
                 renewalLeeway: .zero,
