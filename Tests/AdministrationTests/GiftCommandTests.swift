@@ -261,12 +261,4 @@ private final class GiftDesk: Sendable {
         #expect(run.refusal.hasSuffix(" /vendors/0/products/0/spend_tiers/0\(place)"))
         #expect(try desk.audited() == [])
     }
-
-    @Test("a misspelt member of a tier is refused")
-    func misspelt() {
-        let run = desk.seed(#"[{"code":"b","treshold":1}]"#)
-
-        #expect(run.status == 1)
-        #expect(run.error.contains("/vendors/0/products/0/spend_tiers/0/treshold"))
-    }
 }

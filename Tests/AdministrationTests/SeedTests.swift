@@ -192,7 +192,10 @@ import Testing
         ),
         (#""licenses":[{"order_id":"1","plan":"pro"},{"order_id":"1","plan":"pro"}]"#, "/licenses/1/order_id"),
         (#""meters":[{"name":"runs","limit":"3"}]"#, "/meters/0/limit"),
-        (#""spend_tiers":[]"#, "/spend_tiers"),
+        (#""spend_tiers":[{"code":"b","treshold":1}]"#, "/spend_tiers/0/treshold"),
+        (#""spend_tiers":[{"code":"b","threshold_milliunits":0}]"#, "/spend_tiers/0/threshold_milliunits"),
+        (#""spend_tiers":[{"code":"b"},{"code":"b"}]"#, "/spend_tiers/1/code"),
+        (#""gifts":[]"#, "/gifts"),
     ].map { (#"{"vendors":[{"slug":"a","products":[{"slug":"p",\#($0.0)}]}]}"#, "/vendors/0/products/0\($0.1)") }
 
     @Test("every mistake of a document is told at once")
