@@ -19,6 +19,8 @@ public struct APIServerOptions: Sendable {
     /// Longest bodies in bytes of the routes that have limits of their own, by the route's name; those of
     /// `Routes.all` where it says nothing.
     public var bodyLimits: [String: Int]
+    /// How much one client may ask for.
+    public var limits: RateLimits
 
     /// Options; the defaults are those of the configuration file.
     public init(
@@ -26,13 +28,15 @@ public struct APIServerOptions: Sendable {
         loops: Int = ServerOptions.defaultLoops,
         baseURL: String? = nil,
         requestLogging: RequestLogging = .all,
-        bodyLimits: [String: Int] = [:]
+        bodyLimits: [String: Int] = [:],
+        limits: RateLimits = RateLimits()
     ) {
         self.http = http
         self.loops = loops
         self.baseURL = baseURL
         self.requestLogging = requestLogging
         self.bodyLimits = bodyLimits
+        self.limits = limits
     }
 }
 
@@ -85,12 +89,13 @@ public final class APIServer: Sendable {
             database: database,
             log: log,
             metrics: metrics,
+            limiter: RateLimiter(options.limits),
             baseURL: options.baseURL,
             requestLogging: options.requestLogging,
             routes: Routes.all
         )
         let mailboxes = try Mailbox<LoopState>.make(loops: options.loops)
-        let delivery = Delivery(mailboxes: mailboxes, shared: shared)
+        let delivery = Delivery(mailboxes: mailboxes, shared: shared, validations: services.validations)
         let thread = try SystemPrimitives.Thread.start("writer", with: writer) { writer in
             writer.run(deliver: delivery.deliver, abort: onWriterFailure)
         }
@@ -138,8 +143,19 @@ public final class APIServer: Sendable {
         set { shared.requestLogging = newValue }
     }
 
+    /// How much one client may ask for; may be changed while the server runs. What was counted is kept.
+    public var limits: RateLimits {
+        get { shared.limiter.current }
+        set { shared.limiter.current = newValue }
+    }
+
+    /// Takes over what of the options may change while the server runs; see `Server.adopt`.
+    public func adopt(_ options: ServerOptions) { server.adopt(options) }
+
     /// The numbers of this moment, in the text format of Prometheus.
-    public func metricsText() -> [UInt8] {
+    ///
+    /// - Parameter more: families made for this answer alone.
+    public func metricsText(adding more: [MetricFamily] = []) -> [UInt8] {
         let metrics = shared.metrics
         let connections = server.connections
         let before = counted.withLock { counted in
@@ -152,7 +168,22 @@ public final class APIServer: Sendable {
         let refused = connections.refused - (before?.refused ?? 0)
         metrics.metrics.add(metrics.acceptedConnections, UInt64(max(0, accepted)))
         metrics.metrics.add(metrics.refusedConnections, UInt64(max(0, refused)))
-        return metrics.metrics.text()
+        return metrics.metrics.text(adding: more)
+    }
+
+    /// A reader of the database that this server serves.
+    func openReader() throws -> sending Reader { try shared.database.openReader() }
+
+    /// Writes the line of a request that failed.
+    func report(_ report: Problem.Report, of request: RequestOutline) {
+        shared.log.write(
+            report.level,
+            "request_failed",
+            [
+                "request_id": .string(request.requestID), "route": .string(request.route ?? "none"),
+                "reason": .string(report.reason),
+            ]
+        )
     }
 
     /// Ends gracefully: no more connections, running requests are answered, everything accepted is written. Blocks for
@@ -174,6 +205,7 @@ public final class APIServer: Sendable {
 private struct Delivery: Sendable {
     let mailboxes: [Mailbox<LoopState>]
     let shared: ServerShared
+    let validations: ValidationCounter
 
     func deliver(_ answers: inout [APIWriterQueue.Answer]) {
         var byLoop: [[Answer<LoopState>]] = Array(repeating: [], count: mailboxes.count)
@@ -182,10 +214,17 @@ private struct Delivery: Sendable {
             case .request(let ticket): byLoop[Int(ticket.loop)].append(Answer(ticket, answer.result))
             case .sightings:
                 guard case .failure(let error) = answer.result else { continue }
-                let reason = (error as? StorageError)?.description ?? String(reflecting: type(of: error))
-                shared.log.warning("sightings_lost", ["reason": .string(reason)])
+                shared.log.warning("sightings_lost", ["reason": .string(reason(error))])
+            case .validations:
+                guard case .failure(let error) = answer.result else { continue }
+                validations.putBack()
+                shared.log.warning("quota_not_written", ["reason": .string(reason(error))])
             }
         }
         for index in mailboxes.indices { mailboxes[index].post(&byLoop[index]) }
+    }
+
+    private func reason(_ error: any Error) -> String {
+        (error as? StorageError)?.description ?? String(reflecting: type(of: error))
     }
 }

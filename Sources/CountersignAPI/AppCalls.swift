@@ -13,6 +13,9 @@ protocol AppBody: Sendable {
 
 /// A call that asks: answered from the snapshot in which the caller was recognized, unless something must be written first.
 protocol AppQuestion: AppBody {
+    /// Whether it counts toward the vendor's quota of validations.
+    static var isValidation: Bool { get }
+
     /// What one snapshot says.
     associatedtype Facts: Sendable
 
@@ -27,6 +30,8 @@ protocol AppQuestion: AppBody {
 }
 
 extension AppQuestion {
+    static var isValidation: Bool { false }
+
     func write(before facts: Facts, for contact: Contact) -> (@Sendable (borrowing WriteTransaction) throws -> Void)? {
         nil
     }
@@ -59,11 +64,16 @@ struct AppEnvelope: Sendable {
     let body: [UInt8]
     let idempotencyHeader: [String]
     let mediaTypeProblem: Problem?
+    let client: ClientKey?
+    /// Why nothing is said about another license key; nil where the client may ask.
+    let wrongKeyLimit: LimitExceeded?
 
-    init(_ request: HTTPRequest, _ services: Services) throws {
+    init(_ request: HTTPRequest, in context: borrowing LoopState) throws {
+        client = context.client
+        wrongKeyLimit = context.wrongKeyLimit(context.client)
         token = try .ofApp(request)
         try token.required()
-        now = try services.clock.now()
+        now = try context.services.clock.now()
         body = request.bodyBytes()
         idempotencyHeader = request.headers("idempotency-key")
         do {
@@ -78,6 +88,7 @@ struct AppEnvelope: Sendable {
     func read<Body: AppBody, Facts: Sendable>(
         _: Body.Type,
         _ services: Services,
+        isValidation: Bool = false,
         in db: borrowing Snapshot,
         facts: (Body, Contact, borrowing Snapshot) throws -> (Install?, Facts)
     ) throws -> Reading<Body, Facts> {
@@ -100,7 +111,8 @@ struct AppEnvelope: Sendable {
                 now: now,
                 install: reader.install,
                 nonce: reader.nonce,
-                services: services
+                services: services,
+                client: client
             )
         }
         let body: Body
@@ -111,6 +123,13 @@ struct AppEnvelope: Sendable {
             return .refused(error, contact, try contact.row(in: db))
         }
         let contact = contact()
+        if let wrongKeyLimit, let key = reader.key {
+            let row = try contact.row(in: db)
+            guard try contact.holdsSeat(of: key, row, in: db) else { return .refused(wrongKeyLimit, contact, row) }
+        }
+        if isValidation, let limit = try contact.countValidation(in: db) {
+            return .refused(limit, contact, try contact.row(in: db))
+        }
         let (install, facts) = try facts(body, contact, db)
         return .call(body, contact, install, facts)
     }
@@ -125,9 +144,12 @@ extension LoopState {
         _ request: HTTPRequest
     ) throws -> Outcome<Job> {
         let services = services
-        let envelope = try AppEnvelope(request, services)
+        let envelope = try AppEnvelope(request, in: self)
         let reading = try reader.snapshot { db in
-            try envelope.read(Question.self, services, in: db) { question, contact, db in
+            try envelope.read(Question.self, services, isValidation: Question.isValidation, in: db) {
+                question,
+                contact,
+                db in
                 let install = try contact.row(in: db)
                 return (install, try question.facts(for: contact, install: install, in: db))
             }
@@ -141,6 +163,7 @@ extension LoopState {
                 note(contact, install)
                 return .reply(try question.response(to: facts, for: contact, in: &self))
             }
+            try passFirstContact(contact, install)
             return .write(for: contact.origin) { db in
                 if isNew { try contact.record(in: db) }
                 try write?(db)
@@ -163,13 +186,14 @@ extension LoopState {
         _ request: HTTPRequest
     ) throws -> Outcome<Job> {
         let services = services
-        let envelope = try AppEnvelope(request, services)
+        let envelope = try AppEnvelope(request, in: self)
         let reading: Reading<Action, Bool> = try reader.snapshot { db in
-            try envelope.read(Action.self, services, in: db) { _, _, _ in (nil, true) }
+            try envelope.read(Action.self, services, in: db) { _, contact, db in (try contact.row(in: db), true) }
         }
         switch reading {
         case .refused(let error, let contact, let install): return try refuse(error, contact, install)
-        case .call(let action, let contact, _, _):
+        case .call(let action, let contact, let install, _):
+            try passFirstContact(contact, install)
             return .write(for: contact.origin) { db in
                 try action.perform(for: contact, in: db)
             } then: { result, context in
@@ -185,6 +209,7 @@ extension LoopState {
             note(contact, install)
             throw error
         }
+        try passFirstContact(contact, install)
         return .write(for: contact.origin) { db in
             try contact.record(in: db)
         } then: { _, context in
@@ -200,13 +225,33 @@ extension LoopState {
         sightings.note(install, claim, of: contact.caller, at: contact.now)
     }
 
+    /// Counts a first contact against its address before it is written.
+    func passFirstContact(_ contact: Contact, _ install: Install?) throws(LimitExceeded) {
+        if contact.install != nil && install == nil { try pass(.firstContacts, contact.client) }
+    }
+
     mutating func trace(_ contact: Contact, _ install: Install?) {
+        trace.client = contact.client
         trace.credential = contact.credential
         trace.install = install?.id
     }
 }
 
 extension Contact {
+    /// Whether the install holds a seat of the license with this key: nobody else learns anything by the answer.
+    fileprivate func holdsSeat(of key: KeyClaim, _ install: Install?, in db: borrowing Snapshot) throws -> Bool {
+        guard let install, let found = try LicenseFinder.find(key, of: caller, in: db) else { return false }
+        return try LicenseFinder.seat(of: found.license.id, heldBy: install, in: db) != nil
+    }
+
+    /// Counts one of the vendor's validations; what is returned says that there is none left.
+    fileprivate func countValidation(in db: borrowing Snapshot) throws -> LimitExceeded? {
+        switch try services.validations.count(by: caller.vendor, at: now, in: db) {
+        case .counted: return nil
+        case .usedUp(let use): return LimitExceeded(use, at: now)
+        }
+    }
+
     /// Records the install's contact.
     func record(in db: borrowing WriteTransaction) throws {
         guard let install else { return }

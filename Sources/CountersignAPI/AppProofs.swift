@@ -38,7 +38,7 @@ extension LoopState {
         _ request: HTTPRequest
     ) throws -> Outcome<Job> {
         let services = services
-        let envelope = try AppEnvelope(request, services)
+        let envelope = try AppEnvelope(request, in: self)
         let reading = try reader.snapshot { db in
             try envelope.read(Proof.self, services, in: db) { proof, contact, db in
                 // A refusal must not keep the first contact from being recorded.
@@ -52,6 +52,7 @@ extension LoopState {
         case .refused(let error, let contact, let install): return try refuse(error, contact, install)
         case .call(_, let contact, let install, .failure(let error)): return try refuse(error, contact, install)
         case .call(let proof, let contact, let install, .success(let presentation)):
+            try passFirstContact(contact, install)
             return .compute(for: contact.origin) { chains in
                 let evidence: Proof.Evidence
                 do {

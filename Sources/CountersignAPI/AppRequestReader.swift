@@ -22,6 +22,8 @@ struct AppRequestReader {
     let nonce: String?
     /// The install that calls, as soon as its id was read, whatever else is wrong with the request.
     private(set) var install: InstallClaim?
+    /// The license key, as soon as it was read.
+    private(set) var key: KeyClaim?
     private var keyIsMalformed = false
 
     /// The most characters of a nonce.
@@ -69,8 +71,9 @@ struct AppRequestReader {
     mutating func licenseKey() -> KeyClaim? {
         guard let text = members.requiredText("license_key", maximum: .max) else { return nil }
         do throws(LicenseKey.Fault) {
-            let key = try LicenseKey(text, prefix: caller.product.keyPrefix)
-            return KeyClaim(digest: keys.digest(of: key, product: caller.product.id))
+            let parsed = try LicenseKey(text, prefix: caller.product.keyPrefix)
+            key = KeyClaim(digest: keys.digest(of: parsed, product: caller.product.id))
+            return key
         } catch {
             switch error {
             case .tooLong: members.refuse("license_key", "must have at most \(LicenseKey.longest) characters")

@@ -111,13 +111,18 @@ extension LoopState {
     ///
     /// Opens a snapshot of its own: to be called before any other.
     ///
-    /// - Throws: `Problem` for a missing, wrong or unfit credential, `ClockUnsure`, `StorageError`.
-    mutating func authenticateAdministration(_ request: HTTPRequest) throws -> AdministrationCaller {
+    /// - Parameter counts: false for a request that is not all there: its credential's limit counts it when it is.
+    /// - Throws: `Problem` for a missing, wrong or unfit credential, `LimitExceeded`, `ClockUnsure`, `StorageError`.
+    mutating func authenticateAdministration(
+        _ request: HTTPRequest,
+        counts: Bool = true
+    ) throws -> AdministrationCaller {
         let token = try PresentedToken.ofAdministration(request)
         try token.required()
         let now = try services.clock.now()
         let principal = try reader.snapshot { db in try token.principal(.secret, at: now, in: db) }
         trace.credential = principal.credential.id
+        if counts { try pass(principal.credential.id) }
         return AdministrationCaller(
             vendor: principal.vendor,
             product: principal.product,
@@ -151,7 +156,7 @@ public enum RouteCredential: Sendable {
             }
         case .administration:
             { request, context in
-                _ = try context.authenticateAdministration(request)
+                _ = try context.authenticateAdministration(request, counts: false)
                 try Self.checkMediaType(request)
                 // The handler finds out again; until the body is here, other requests are answered.
                 context.trace = RequestTrace()

@@ -14,6 +14,8 @@ struct Contact: Sendable {
     /// Comes back in the bundle.
     let nonce: String?
     let services: Services
+    /// Whom limits are counted for; nil where the caller's address is not limited.
+    var client: ClientKey?
 
     /// For `Outcome.write`.
     var origin: Origin { Origin(credential) }

@@ -42,6 +42,8 @@ public enum JobTicket: Sendable, Hashable {
     case request(Ticket)
     /// Nowhere: what a loop learned, flushed now and then.
     case sightings
+    /// Nowhere: the sums of validations.
+    case validations
 }
 
 /// The queue between loops and writer.

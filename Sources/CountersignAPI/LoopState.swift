@@ -21,6 +21,10 @@ public struct LoopState: ~Copyable, LoopContext {
     var shard: MetricShard
     /// What is known of the request being answered, for its line in the log.
     var trace = RequestTrace()
+    /// The loop's copy of the limits.
+    var limits: RateLimiter.View
+    /// Whom limits are counted for in the request being answered; nil where its address is not limited.
+    var client: ClientKey?
     private var ticksSinceFlush = 0
     /// The writer's counts that the metrics have; kept by the loop that gathers them.
     private var gathered: WriterCounts?
@@ -42,6 +46,7 @@ public struct LoopState: ~Copyable, LoopContext {
         self.signers = signers
         self.shard = shard
         self.gathered = gathered
+        limits = shared.limiter.view()
     }
 
     /// The state of one loop.
@@ -109,6 +114,7 @@ public struct LoopState: ~Copyable, LoopContext {
         }
         problem.body.requestID = request.requestID
         trace.code = problem.body.code
+        if problem.body.code == .licenseNotFound { countWrongKey(trace.client) }
         shard.add(shared.metrics.refusals[problem.body.code.rawValue])
         return problem.response()
     }
@@ -137,6 +143,7 @@ public struct LoopState: ~Copyable, LoopContext {
     /// Has the writer write what was seen; where its queue is full, the next flush tries again.
     mutating func flush() {
         ticksSinceFlush = 0
+        flushValidations()
         guard !sightings.isEmpty else { return }
         let seen = sightings.take()
         let directory = services.installs
@@ -147,6 +154,19 @@ public struct LoopState: ~Copyable, LoopContext {
             }
         ]
         if !shared.queue.submit(&submissions) { sightings = seen }
+    }
+
+    /// Has the writer write what all loops counted of vendors' validations.
+    private func flushValidations() {
+        let sums = services.validations.takeSums()
+        if sums.isEmpty { return }
+        var submissions = [
+            APIWriterQueue.Submission(ticket: .validations, origin: Origin.server.number) { db in
+                try sums.write(in: db)
+                return { _ in HTTPResponse(.noContent) }
+            }
+        ]
+        if !shared.queue.submit(&submissions) { services.validations.putBack() }
     }
 
     // MARK: Bundles

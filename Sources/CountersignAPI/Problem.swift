@@ -61,6 +61,18 @@ struct LimitExceeded: Error, Hashable, Sendable {
     let resetSeconds: Int64
 }
 
+extension LimitExceeded {
+    /// A vendor's quota of which nothing is left until the next month.
+    init(_ use: QuotaUse, at now: Timestamp) {
+        self.init(
+            code: .quotaExceeded,
+            limit: use.quota ?? 0,
+            remaining: use.remaining ?? 0,
+            resetSeconds: max(1, use.resetsAt.seconds(since: now))
+        )
+    }
+}
+
 extension Problem {
     /// The words for an error, whoever threw it.
     init(_ error: any Error) {

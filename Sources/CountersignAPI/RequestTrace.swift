@@ -8,6 +8,8 @@ struct RequestTrace: Sendable {
     var credential: CredentialID?
     var license: License.ID?
     var install: Install.ID?
+    /// Whom an unknown license key is counted against; not for the log.
+    var client: ClientKey?
     /// Why it was refused.
     var code: ProblemCode?
 

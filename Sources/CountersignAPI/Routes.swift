@@ -41,14 +41,30 @@ public struct Endpoint: Sendable {
     /// - Parameter limit: the longest body, where it is not the route's usual one.
     func route(bodyLimit limit: Int? = nil) -> Route<LoopState> {
         let handler = handler
-        return Route(name, method, path, bodyLimit: limit ?? bodyLimit, admit: credential.admission) {
-            request,
-            context in
+        let isLimited = !Routes.isHealthCheck(name)
+        return Route(name, method, path, bodyLimit: limit ?? bodyLimit, admit: admission) { request, context in
             context.trace = RequestTrace()
+            if isLimited { try context.passAddress(request, takes: true) }
             let outcome = try handler(request, &context)
             // Its answer comes later; others come before.
             if case .job = outcome { context.trace = RequestTrace() }
             return outcome
+        }
+    }
+
+    /// What is asked before a body is read: it counts against the address where the request ends with it.
+    private var admission: Admission<LoopState>? {
+        guard let admit = credential.admission else { return nil }
+        let isLimited = !Routes.isHealthCheck(name)
+        return { request, context in
+            context.trace = RequestTrace()
+            if isLimited { try context.passAddress(request, takes: false) }
+            do {
+                try admit(request, &context)
+            } catch {
+                if isLimited { try context.passAddress(request, takes: true) }
+                throw error
+            }
         }
     }
 }

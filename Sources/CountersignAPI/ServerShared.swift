@@ -20,6 +20,7 @@ final class ServerShared: Sendable {
     let database: Database
     let log: Log
     let metrics: ServerMetrics
+    let limiter: RateLimiter
     /// The URL that clients use; `nil`: not configured.
     let baseURL: String?
     /// The place of each route, by its name, in the list that the metrics were made with.
@@ -34,6 +35,7 @@ final class ServerShared: Sendable {
         database: Database,
         log: Log,
         metrics: ServerMetrics,
+        limiter: RateLimiter = RateLimiter(RateLimits()),
         baseURL: String?,
         requestLogging: RequestLogging,
         routes: [Endpoint]
@@ -43,6 +45,7 @@ final class ServerShared: Sendable {
         self.database = database
         self.log = log
         self.metrics = metrics
+        self.limiter = limiter
         self.baseURL = baseURL
         requestLoggingNumber = Atomic(requestLogging.rawValue)
         routeNumbers = Dictionary(

@@ -2,7 +2,8 @@ public import Cryptography
 public import Licensing
 public import LicensingServices
 
-/// Everything that answers are made of, the same value for every loop: no service has state of its own.
+/// Everything that answers are made of, the same value for every loop: no service has state of its own, but for the count
+/// of validations.
 public struct Services: Sendable {
     /// What secrets are looked up and sealed with.
     public let keys: DataKeys
@@ -22,6 +23,8 @@ public struct Services: Sendable {
     public let credentials: CredentialService
     /// Makes and rotates signing keys.
     public let signingKeys: SigningKeyService
+    /// Counts validations against the quotas of vendors.
+    public let validations = ValidationCounter()
     /// What time it is, asked once for each request.
     public let clock: any WallClock
     /// Where identifiers and secrets come from.

@@ -6,6 +6,8 @@ import Storage
 
 /// `POST /v1/validate`: a question; claims nothing.
 struct Validate: AppQuestion {
+    static var isValidation: Bool { true }
+
     let install: InstallClaim?
     let key: KeyClaim
 
@@ -57,6 +59,7 @@ struct Validate: AppQuestion {
         let judgment = facts.judgment
         let license = judgment?.license
         context.trace.license = license?.id
+        if judgment == nil { context.countWrongKey(contact.client) }
         let code = judgment?.validation.code ?? .licenseNotFound
         let answer = Wire.ValidateAnswer(
             code: code.rawValue,

@@ -11,11 +11,21 @@ public struct ConnectionStatistics: Sendable, Equatable {
     public let refused: Int
 }
 
+/// What became of a new connection.
+enum ConnectionAdmission: Sendable {
+    /// One too many.
+    case refused
+    /// Entered, and counted for its address.
+    case counted
+    /// Entered.
+    case uncounted
+}
+
 /// Counts the connections of all loops against the limits.
 final class ConnectionLedger: Sendable {
     private let limit: Int
     private let limitPerAddress: Int
-    private let trustedProxies: [NetworkPrefix]
+    private let trustedProxies: Guarded<[NetworkPrefix]>
     private let open = Atomic<Int>(0)
     private let accepted = Atomic<Int>(0)
     private let refused = Atomic<Int>(0)
@@ -24,25 +34,27 @@ final class ConnectionLedger: Sendable {
     init(_ options: ServerOptions) {
         limit = options.connections
         limitPerAddress = options.connectionsPerAddress
-        trustedProxies = options.trustedProxies
+        trustedProxies = Guarded(options.trustedProxies)
     }
 
-    /// Enters a connection; false where it is one too many, and then it must not be released.
-    func admit(_ peer: PeerAddress) -> Bool {
-        let isAdmitted = (limit == 0 || open.load(ordering: .relaxed) < limit) && countAddress(peer)
-        guard isAdmitted else {
+    /// Enters a connection; one that is refused must not be released.
+    func admit(_ peer: PeerAddress) -> ConnectionAdmission {
+        let isCounted = isCounted(peer)
+        guard limit == 0 || open.load(ordering: .relaxed) < limit, !isCounted || countAddress(peer) else {
             refused.wrappingAdd(1, ordering: .relaxed)
-            return false
+            return .refused
         }
         open.wrappingAdd(1, ordering: .relaxed)
         accepted.wrappingAdd(1, ordering: .relaxed)
-        return true
+        return isCounted ? .counted : .uncounted
     }
 
     /// Takes out a connection that was admitted.
-    func release(_ peer: PeerAddress) {
+    ///
+    /// - Parameter wasCounted: what `admit` said then; proxies may have become trusted meanwhile.
+    func release(_ peer: PeerAddress, wasCounted: Bool) {
         open.wrappingSubtract(1, ordering: .relaxed)
-        guard isCounted(peer) else { return }
+        guard wasCounted else { return }
         addresses.withLock { addresses in
             let count = addresses[peer.site, default: 0]
             addresses[peer.site] = count > 1 ? count - 1 : nil
@@ -57,13 +69,16 @@ final class ConnectionLedger: Sendable {
         )
     }
 
+    /// Trusts other proxies from now on.
+    func trust(_ proxies: [NetworkPrefix]) { trustedProxies.withLock { $0 = proxies } }
+
     private func isCounted(_ peer: PeerAddress) -> Bool {
-        limitPerAddress > 0 && !peer.isLocal && !trustedProxies.contains { $0.contains(peer) }
+        guard limitPerAddress > 0, !peer.isLocal else { return false }
+        return !trustedProxies.withLock { proxies in proxies.contains { $0.contains(peer) } }
     }
 
     private func countAddress(_ peer: PeerAddress) -> Bool {
-        guard isCounted(peer) else { return true }
-        return addresses.withLock { addresses in
+        addresses.withLock { addresses in
             let count = addresses[peer.site, default: 0]
             guard count < limitPerAddress else { return false }
             addresses[peer.site] = count + 1

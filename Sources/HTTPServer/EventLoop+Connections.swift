@@ -37,12 +37,17 @@ extension EventLoop where Context: ~Copyable {
                 return
             }
             let peer = SocketAddress.peer(of: storage)
-            guard settings.ledger.admit(peer) else {
+            let admission = settings.ledger.admit(peer)
+            if admission == .refused {
                 turnAway(descriptor, peer, &context)
                 continue
             }
             setOption(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
-            let connection = NewConnection(descriptor: descriptor, peer: peer)
+            let connection = NewConnection(
+                descriptor: descriptor,
+                peer: peer,
+                isCounted: admission == .counted
+            )
             if nextLoop == index { open(connection) } else { handedOut[nextLoop].append(connection) }
             nextLoop = (nextLoop + 1) % handedOut.count
         }
@@ -90,13 +95,14 @@ extension EventLoop where Context: ~Copyable {
         }
         guard poller.add(connection.descriptor, token: token(of: slot), for: .read) else {
             freeSlots.append(UInt32(slot))
-            settings.ledger.release(connection.peer)
+            settings.ledger.release(connection.peer, wasCounted: connection.isCounted)
             _ = Descriptor(taking: connection.descriptor)
             return
         }
         openSlots += 1
         slots[slot].descriptor = connection.descriptor
         slots[slot].peer = connection.peer
+        slots[slot].isCounted = connection.isCounted
         slots[slot].phase = .idle
         slots[slot].interest = .read
         slots[slot].deadline = deadline(in: settings.options.headerSeconds)
@@ -109,7 +115,7 @@ extension EventLoop where Context: ~Copyable {
     /// Ends a connection at once; a job under way is answered into the void.
     mutating func close(_ slot: Int) {
         _ = Descriptor(taking: slots[slot].descriptor)
-        settings.ledger.release(slots[slot].peer)
+        settings.ledger.release(slots[slot].peer, wasCounted: slots[slot].isCounted)
         // Generations stay below the tokens of mailbox and listeners.
         let generation = (slots[slot].generation &+ 1) & 0x7FFF_FFFF
         slots[slot] = Slot()

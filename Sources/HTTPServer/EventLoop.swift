@@ -15,6 +15,7 @@ struct LoopSettings<Context: LoopContext & ~Copyable>: Sendable {
     let router: Router<Context>
     let mailboxes: [Mailbox<Context>]
     let ledger: ConnectionLedger
+    let cors: SharedPolicy
 }
 
 /// One thread's share of the connections: reads, routes, answers, times out.
@@ -43,6 +44,8 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
     var content: [UInt8] = []
     var head = RequestHead()
     var writer: ResponseWriter
+    /// Which of the policies `writer` was made for.
+    private var policyNumber: Int
     var identifiers: RequestIdentifiers
     var submissions: [Submission<Context.Job>] = []
     var answers: [Answer<Context>] = []
@@ -77,7 +80,9 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
         mailbox = settings.mailboxes[index]
         handedOut = Array(repeating: [], count: settings.mailboxes.count)
         input = .allocate(byteCount: EventLoop.inputBytes, alignment: 16)
-        writer = ResponseWriter(settings.options.cors)
+        let policy = settings.cors.current
+        writer = ResponseWriter(policy.value)
+        policyNumber = policy.number
         var generator = SystemRandomNumberGenerator()
         identifiers = RequestIdentifiers(using: &generator)
         now = startedAt
@@ -111,6 +116,7 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
         while true {
             let count = poller.wait(milliseconds: openSlots > 0 || !isAccepting ? 250 : 1000)
             now = MonotonicClock.nanoseconds()
+            if settings.cors.number != policyNumber { adoptPolicy() }
             writer.date.refresh()
             var hasMail = false
             for index in 0..<count {
@@ -147,6 +153,12 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
             }
         }
         context.tick()
+    }
+
+    private mutating func adoptPolicy() {
+        let policy = settings.cors.current
+        writer = ResponseWriter(policy.value)
+        policyNumber = policy.number
     }
 
     /// The coarse clock: starts at 1, so that no deadline is 0.

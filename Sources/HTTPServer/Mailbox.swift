@@ -5,6 +5,7 @@ public import SystemPrimitives
 struct NewConnection: Sendable {
     let descriptor: Int32
     let peer: PeerAddress
+    let isCounted: Bool
 }
 
 /// How other threads reach an event loop: answers of jobs, sockets, and the wish to stop.

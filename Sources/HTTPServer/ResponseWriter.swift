@@ -5,8 +5,8 @@ struct Exchange: Sendable {
     var keepsAlive: Bool
     /// HTTP/1.0 must be told that a connection stays.
     let minorVersion: Int
-    /// Which of the policy's origins asked.
-    let origin: Int?
+    /// The fields for the origin that asked, where the policy allows it; those of the policy that held then.
+    let origin: [UInt8]?
     /// On the monotonic clock, in nanoseconds.
     let startedAt: UInt64
 }
@@ -38,9 +38,9 @@ struct ResponseWriter {
         ]
     }
 
-    /// Which allowed origin these bytes are.
-    func origin(_ value: UnsafeRawBufferPointer) -> Int? {
-        origins.firstIndex { $0.utf8.elementsEqual(value) }
+    /// The fields for the allowed origin that these bytes are.
+    func origin(_ value: UnsafeRawBufferPointer) -> [UInt8]? {
+        origins.firstIndex { $0.utf8.elementsEqual(value) }.map { cors[$0] }
     }
 
     /// The answer to a browser that asks before it sends (Fetch §3.3.5).
@@ -80,7 +80,7 @@ struct ResponseWriter {
             output.append("\r\n")
         }
         if !isCacheable { output.append("Cache-Control: no-store\r\n") }
-        if let origin = exchange.origin { output.append(contentsOf: cors[origin]) }
+        if let origin = exchange.origin { output.append(contentsOf: origin) }
         if varies { output.append("Vary: Origin\r\n") }
         if !exchange.keepsAlive {
             output.append("Connection: close\r\n")

@@ -21,17 +21,20 @@ public final class Server<Context: LoopContext & ~Copyable>: Sendable {
     private let mailboxes: [Mailbox<Context>]
     private let threads: [Thread]
     private let ledger: ConnectionLedger
+    private let cors: SharedPolicy
 
     private init(
         _ addresses: [ListenAddress],
         _ mailboxes: [Mailbox<Context>],
         _ threads: [Thread],
-        _ ledger: ConnectionLedger
+        _ ledger: ConnectionLedger,
+        _ cors: SharedPolicy
     ) {
         self.addresses = addresses
         self.mailboxes = mailboxes
         self.threads = threads
         self.ledger = ledger
+        self.cors = cors
     }
 
     /// Listens, makes a context for each loop and starts the threads; requests are served when this returns.
@@ -55,7 +58,8 @@ public final class Server<Context: LoopContext & ~Copyable>: Sendable {
             options: options,
             router: router,
             mailboxes: mailboxes,
-            ledger: ConnectionLedger(options)
+            ledger: ConnectionLedger(options),
+            cors: SharedPolicy(options.cors)
         )
         var threads: [Thread] = []
         do {
@@ -74,7 +78,7 @@ public final class Server<Context: LoopContext & ~Copyable>: Sendable {
             for thread in threads { thread.join() }
             throw error
         }
-        return Server(listeners.map(\.address), mailboxes, threads, settings.ledger)
+        return Server(listeners.map(\.address), mailboxes, threads, settings.ledger, settings.cors)
     }
 
     /// Begins a graceful end: listeners and idle connections close, running requests get
@@ -87,6 +91,14 @@ public final class Server<Context: LoopContext & ~Copyable>: Sendable {
     /// Waits until all loops have ended, which `stop()` brings about. Once.
     public func join() {
         for thread in threads { thread.join() }
+    }
+
+    /// Takes over what may change while the server runs: `trustedProxies` and `cors`.
+    ///
+    /// Connections that are open keep what they were counted as; answers under way keep their policy.
+    public func adopt(_ options: ServerOptions) {
+        ledger.trust(options.trustedProxies)
+        cors.replace(by: options.cors)
     }
 
     /// Counts of connections; each is exact, together they are of about now.

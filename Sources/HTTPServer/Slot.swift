@@ -30,6 +30,8 @@ struct Slot {
     var interest: Interest = []
     /// Whether the client may still be sending when the connection ends.
     var mayBeSending = false
+    /// Whether the connection counts toward its address's limit.
+    var isCounted = false
     /// Whether requests in `rest` wait for the client to read.
     var isHeldBack = false
     var peer = PeerAddress(high: 0, low: 0)

@@ -199,9 +199,13 @@ struct TestAPI: ~Copyable {
         self.context = context
     }
 
-    static func open(settings: ProductSettings = ProductSettings()) throws -> TestAPI {
+    static func open(
+        settings: ProductSettings = ProductSettings(),
+        limiter: RateLimiter = RateLimiter(RateLimits())
+    ) throws -> TestAPI {
         let opened = try Catalog.open(settings: settings)
-        let context = try LoopState.open(opened.catalog.services, opened.catalog.shared, index: 0)
+        let shared = opened.catalog.shared(limiter: limiter)
+        let context = try LoopState.open(opened.catalog.services, shared, index: 0)
         return TestAPI(opened, context: context)
     }
 
@@ -273,10 +277,10 @@ struct TestAPI: ~Copyable {
     /// Sends one request as it stands.
     mutating func sendBytes(_ bytes: [UInt8]) -> Received { exchange(bytes) }
 
-    private mutating func exchange(_ bytes: [UInt8]) -> Received {
+    mutating func exchange(_ bytes: [UInt8], from peer: PeerAddress = .loopback) -> Received {
         let outline = RequestOutline.test()
         do {
-            switch try router.outcome(of: bytes, in: &context) {
+            switch try router.outcome(of: bytes, from: peer, in: &context) {
             case .reply(let response): return Received(response, wrote: false)
             case .job(let job):
                 let render: Render<LoopState>
@@ -334,12 +338,15 @@ struct TestAPI: ~Copyable {
 }
 
 extension Catalog {
-    var shared: ServerShared {
+    var shared: ServerShared { shared(limiter: RateLimiter(RateLimits())) }
+
+    func shared(limiter: RateLimiter) -> ServerShared {
         ServerShared(
             queue: queue,
             database: database,
             log: log,
             metrics: metrics,
+            limiter: limiter,
             baseURL: nil,
             requestLogging: .all,
             routes: Routes.all

@@ -95,15 +95,33 @@ import Testing
         let neighbor = try #require(PeerAddress(parsing: "2001:db8::2"))
         let proxy = try #require(PeerAddress(parsing: "198.51.100.7"))
 
-        #expect(ledger.admit(stranger))
-        #expect(!ledger.admit(neighbor), "one site: the same /64")
-        #expect(ledger.admit(proxy) && ledger.admit(proxy), "a proxy stands for many")
-        #expect(ledger.admit(.loopback))
-        #expect(!ledger.admit(.loopback), "the total is reached")
-        ledger.release(stranger)
-        #expect(ledger.admit(neighbor))
+        #expect(ledger.admit(stranger) == .counted)
+        #expect(ledger.admit(neighbor) == .refused, "one site: the same /64")
+        #expect(ledger.admit(proxy) == .uncounted)
+        #expect(ledger.admit(proxy) == .uncounted, "a proxy stands for many")
+        #expect(ledger.admit(.loopback) == .uncounted)
+        #expect(ledger.admit(.loopback) == .refused, "the total is reached")
+        ledger.release(stranger, wasCounted: true)
+        #expect(ledger.admit(neighbor) == .counted)
 
         #expect(ledger.statistics == ConnectionStatistics(open: 4, accepted: 5, refused: 2))
+    }
+
+    @Test("a connection leaves as it was counted, whoever is trusted meanwhile")
+    func ledgerWhoseProxiesChange() throws {
+        var options = ServerOptions()
+        options.connectionsPerAddress = 1
+        let ledger = ConnectionLedger(options)
+        let address = try #require(PeerAddress(parsing: "198.51.100.7"))
+
+        #expect(ledger.admit(address) == .counted)
+        ledger.trust([try #require(NetworkPrefix(parsing: "198.51.100.0/24"))])
+        #expect(ledger.admit(address) == .uncounted)
+        ledger.release(address, wasCounted: true)
+        ledger.trust([])
+
+        #expect(ledger.admit(address) == .counted)
+        #expect(ledger.admit(address) == .refused)
     }
 }
 

@@ -9,6 +9,8 @@ import Storage
 /// The server as one process: what it starts with, and how it ends.
 struct ServerProcess: ~Copyable {
     private let server: APIServer
+    /// Where one is configured.
+    private let metrics: MetricsServer?
     private let log: Log
     private let served: ServedDatabase
     private let reader: Reader
@@ -60,7 +62,8 @@ struct ServerProcess: ~Copyable {
                     bodyLimits: [
                         "store.verify": configuration.limits.verifyBodyBytes,
                         "store.notification": configuration.limits.notificationBodyBytes,
-                    ]
+                    ],
+                    limits: RateLimits(configuration)
                 ),
                 services: services,
                 database: served.database,
@@ -79,6 +82,14 @@ struct ServerProcess: ~Copyable {
             if let demonstration, let address = server.addresses.first {
                 text += demonstration.calls(baseURL: configuration.baseURL ?? address.localURL)
             }
+            let metrics: MetricsServer?
+            do {
+                metrics = try configuration.metrics.listen.map { try MetricsServer.start($0, for: server) }
+            } catch {
+                server.stop()
+                throw error
+            }
+            for address in metrics?.addresses ?? [] { text += "metrics on \(address.localURL)/metrics\n" }
             try context.surroundings.output.standard(Array(text.utf8))
             log.info(
                 "started",
@@ -90,6 +101,7 @@ struct ServerProcess: ~Copyable {
             )
             return ServerProcess(
                 server: server,
+                metrics: metrics,
                 log: log,
                 served: served,
                 reader: try served.database.openReader(),
@@ -127,6 +139,7 @@ struct ServerProcess: ~Copyable {
             case .reload: reload(load)
             case .stop:
                 log.info("stopping")
+                metrics?.stop()
                 server.stop()
                 log.info("stopped")
                 log.stop()
@@ -141,10 +154,26 @@ struct ServerProcess: ~Copyable {
             configuration = new
             log.level = new.log.level
             server.requestLogging = RequestLogging(new.log.requests)
+            server.limits = RateLimits(new)
+            server.adopt(ServerOptions(new))
             log.info("reloaded", ["waiting_for_restart": .string(waiting.joined(separator: " "))])
         } catch {
             log.error("reload_refused", ["reason": .string(CommandFailure(error).message)])
         }
+    }
+}
+
+extension RateLimits {
+    /// What the configuration says.
+    init(_ configuration: Configuration) {
+        self.init()
+        let rate = configuration.limits.rate
+        addressPerMinute = rate.addressPerMinute
+        firstContactsPerMinute = rate.firstContactsPerMinute
+        trialsPerDay = rate.trialsPerDay
+        wrongKeysPerMinute = rate.wrongKeysPerMinute
+        administrationPerMinute = rate.adminPerMinute
+        trustedProxies = configuration.trustedProxies
     }
 }
 

@@ -1,0 +1,260 @@
+import Diagnostics
+import Licensing
+import LicensingServices
+import Storage
+import StrictJSON
+import Synchronization
+import Testing
+
+@testable import CountersignAPI
+@testable import HTTPServer
+
+/// Nanoseconds that a test sets.
+final class SettableNanoseconds: Sendable {
+    private let value = Atomic<UInt64>(1_000_000_000_000)
+
+    var now: UInt64 { value.load(ordering: .relaxed) }
+
+    func advance(seconds: UInt64) { value.wrappingAdd(seconds * 1_000_000_000, ordering: .relaxed) }
+}
+
+/// An API with limits, called from addresses that a test names.
+private struct LimitedAPI: ~Copyable {
+    var api: TestAPI
+    let limiter: RateLimiter
+    let clock = SettableNanoseconds()
+
+    init(_ change: (inout RateLimits) -> Void = { _ in }) throws {
+        var limits = RateLimits()
+        change(&limits)
+        let clock = clock
+        limiter = RateLimiter(limits) { clock.now }
+        api = try TestAPI.open(limiter: limiter)
+    }
+
+    mutating func send(_ text: String, from address: String) throws -> Received {
+        api.exchange(Array(text.utf8), from: try #require(PeerAddress(parsing: address)))
+    }
+
+    mutating func post(
+        _ path: String,
+        _ body: String,
+        from address: String = "203.0.113.5",
+        token: String? = nil,
+        fields: [String] = []
+    ) throws -> Received {
+        let text = request("POST", path, token: token ?? api.catalog.appToken, fields: fields, body: body)
+        return try send(text, from: address)
+    }
+
+    mutating func sync(_ install: Int, from address: String = "203.0.113.5", fields: [String] = []) throws -> Received {
+        try post("/v1/sync", #"{"install_id":"\#(installID(install))"}"#, from: address, fields: fields)
+    }
+
+    mutating func validate(_ key: String, _ install: Int, from address: String = "203.0.113.5") throws -> Received {
+        try post("/v1/validate", #"{"license_key":"\#(key)","install_id":"\#(installID(install))"}"#, from: address)
+    }
+}
+
+@Suite("Rate limits") struct RateLimitTests {
+    private static let wrongKey = "WRONG-KEYS-OF-NOBODY-AT-ALL"
+
+    @Test("requests of one address are limited, with exact fields, and come back")
+    func address() throws {
+        var limited = try LimitedAPI { $0.addressPerMinute = 3 }
+
+        let answers = try (0..<4).map { _ in try limited.sync(1) }
+        let other = try limited.sync(1, from: "203.0.113.6")
+        limited.clock.advance(seconds: 20)
+        let later = try limited.sync(1)
+
+        #expect(answers.map(\.status) == [200, 200, 200, 429])
+        let refused = answers[3]
+        #expect(refused.code == "RATE_LIMITED")
+        #expect(refused.verdict == "unknown")
+        #expect(refused.field("Retry-After") == "20")
+        #expect(refused.field("RateLimit-Limit") == "3")
+        #expect(refused.field("RateLimit-Remaining") == "0")
+        #expect(refused.field("RateLimit-Reset") == "20")
+        #expect(answers[0].field("RateLimit-Limit") == nil)
+        #expect(other.status == 200)
+        #expect(later.status == 200)
+    }
+
+    @Test("an IPv6 site is one address, its neighbor another")
+    func site() throws {
+        var limited = try LimitedAPI { $0.addressPerMinute = 1 }
+
+        #expect(try limited.sync(1, from: "2001:db8:0:1::1").status == 200)
+        #expect(try limited.sync(1, from: "2001:db8:0:1:ffff::2").status == 429)
+        #expect(try limited.sync(1, from: "2001:db8:0:2::1").status == 200)
+    }
+
+    @Test("what an address is told comes before who it is")
+    func beforeCredentials() throws {
+        var limited = try LimitedAPI { $0.addressPerMinute = 1 }
+
+        let answers = try (0..<2).map { _ in try limited.post("/v1/sync", "{}", token: "pk_live_wrong") }
+
+        #expect(answers.map(\.status) == [401, 429])
+    }
+
+    @Test("health is exempt", arguments: ["/health", "/ready", "/v1/health", "/v1/ready"])
+    func health(path: String) throws {
+        var limited = try LimitedAPI { $0.addressPerMinute = 1 }
+
+        let text = request("GET", path, token: nil)
+        let answers = try (0..<5).map { _ in try limited.send(text, from: "203.0.113.5") }
+
+        #expect(answers.allSatisfy { $0.status == 200 })
+    }
+
+    @Test("a client behind a trusted proxy is limited by the address that the proxy names")
+    func forwarded() throws {
+        let proxies = [try #require(NetworkPrefix(parsing: "127.0.0.1"))]
+        var limited = try LimitedAPI {
+            $0.addressPerMinute = 1
+            $0.trustedProxies = proxies
+        }
+
+        func fields(_ hops: String) -> [String] { ["X-Forwarded-For: \(hops)"] }
+        #expect(try limited.sync(1, from: "127.0.0.1", fields: fields("198.51.100.1")).status == 200)
+        #expect(try limited.sync(1, from: "127.0.0.1", fields: fields("198.51.100.2")).status == 200)
+        #expect(try limited.sync(1, from: "127.0.0.1", fields: fields("9.9.9.9, 198.51.100.1")).status == 429)
+    }
+
+    @Test(
+        "a private or loopback peer without trusted proxies is not limited",
+        arguments: ["127.0.0.1", "10.0.0.3", "::1"]
+    )
+    func local(address: String) throws {
+        var limited = try LimitedAPI { $0.addressPerMinute = 1 }
+
+        let answers = try (0..<5).map { _ in try limited.sync(1, from: address) }
+
+        #expect(answers.allSatisfy { $0.status == 200 })
+    }
+
+    @Test("0 is off, and a changed limit holds at once")
+    func reload() throws {
+        var limited = try LimitedAPI { $0.addressPerMinute = 0 }
+        let free = try (0..<50).map { _ in try limited.sync(1).status }
+
+        limited.limiter.current.addressPerMinute = 1
+        let bound = try (0..<2).map { _ in try limited.sync(1).status }
+
+        #expect(free.allSatisfy { $0 == 200 })
+        #expect(bound == [200, 429])
+    }
+
+    @Test("first contacts have a small bucket; installs that are known do not need it, whatever they call")
+    func firstContacts() throws {
+        var limited = try LimitedAPI { $0.firstContactsPerMinute = 2 }
+        let license = try limited.api.sell { $0.seatLimit = .unlimited }
+
+        let first = try limited.sync(1)
+        let second = try limited.validate(license.key, 2)
+        let third = try limited.sync(3)
+        let activation = try limited.post(
+            "/v1/activate",
+            #"{"license_key":"\#(license.key)","install_id":"\#(installID(3))"}"#
+        )
+        let known = try limited.sync(1)
+        limited.clock.advance(seconds: 30)
+        let later = try limited.sync(3)
+
+        #expect(first.status == 200 && second.status == 200)
+        #expect(third.status == 429 && third.field("Retry-After") == "30")
+        #expect(activation.status == 429)
+        #expect(known.status == 200)
+        #expect(later.status == 200)
+        #expect(try limited.api.install(3) != nil)
+    }
+
+    @Test("an office of 300 starts at nine behind one address with the defaults")
+    func office() throws {
+        var limited = try LimitedAPI()
+        let license = try limited.api.sell { $0.seatLimit = .unlimited }
+
+        // Each starts the app: its bundle, its seat, then a look.
+        var statuses: Set<Int> = []
+        for install in 1...300 {
+            statuses.insert(try limited.sync(install).status)
+            let body = #"{"license_key":"\#(license.key)","install_id":"\#(installID(install))"}"#
+            statuses.insert(try limited.post("/v1/activate", body).status)
+            statuses.insert(try limited.post("/v1/validate", body).status)
+        }
+
+        #expect(statuses == [200])
+    }
+
+    @Test("after too many unknown keys an address hears nothing about another one, right or wrong")
+    func wrongKeys() throws {
+        var limited = try LimitedAPI { $0.wrongKeysPerMinute = 2 }
+        let license = try limited.api.sell()
+
+        let asked = try limited.validate(Self.wrongKey, 1)
+        let tried = try limited.post(
+            "/v1/activate",
+            #"{"license_key":"\#(Self.wrongKey)","install_id":"\#(installID(1))"}"#
+        )
+        let wrong = try limited.validate(Self.wrongKey, 1)
+        let right = try limited.validate(license.key, 1)
+        let elsewhere = try limited.validate(license.key, 1, from: "203.0.113.6")
+        let keyless = try limited.sync(1)
+        limited.clock.advance(seconds: 30)
+        let later = try limited.validate(license.key, 1)
+
+        #expect(asked.code == "LICENSE_NOT_FOUND" && asked.status == 200)
+        #expect(tried.code == "LICENSE_NOT_FOUND" && tried.status == 404)
+        #expect(wrong.code == "RATE_LIMITED" && wrong.field("RateLimit-Limit") == "2")
+        #expect(right.code == "RATE_LIMITED")
+        #expect(elsewhere.code == "NOT_ACTIVATED")
+        #expect(keyless.status == 200)
+        #expect(later.code == "NOT_ACTIVATED")
+    }
+
+    @Test("an install that holds a seat is answered although its neighbor tries keys")
+    func seatedNeighbor() throws {
+        var limited = try LimitedAPI { $0.wrongKeysPerMinute = 1 }
+        let license = try limited.api.sell()
+        let seat = try limited.post(
+            "/v1/activate",
+            #"{"license_key":"\#(license.key)","install_id":"\#(installID(1))"}"#
+        )
+        _ = try limited.validate(Self.wrongKey, 2)
+
+        let neighbor = try limited.validate(license.key, 2)
+        let seated = try limited.validate(license.key, 1)
+
+        #expect(seat.status == 200)
+        #expect(neighbor.status == 429)
+        #expect(seated.code == "VALID")
+    }
+
+    @Test("a credential of administration has a bucket of its own, from wherever it calls")
+    func administration() throws {
+        var limited = try LimitedAPI { $0.administrationPerMinute = 2 }
+        let token = limited.api.catalog.secretToken
+
+        let text = request("GET", "/v1/admin/licenses?product=acme/editor", token: token)
+        let answers = try ["127.0.0.1", "203.0.113.5", "203.0.113.6"].map { try limited.send(text, from: $0) }
+        let other = try limited.send(
+            request("GET", "/v1/admin/licenses", token: limited.api.catalog.productSecretToken),
+            from: "127.0.0.1"
+        )
+
+        #expect(answers.map(\.status) == [200, 200, 429])
+        #expect(answers[2].field("Retry-After") == "30")
+        #expect(other.status == 200)
+    }
+
+    @Test("keys of apps have no bucket: one address cannot shut out another")
+    func publishable() throws {
+        var limited = try LimitedAPI { $0.addressPerMinute = 10 }
+
+        for _ in 0..<20 { _ = try limited.sync(1, from: "203.0.113.5") }
+
+        #expect(try limited.sync(2, from: "203.0.113.6").status == 200)
+    }
+}
