@@ -25,12 +25,17 @@ protocol AppQuestion: AppBody {
     /// What must be written before the answer, beside the first contact of the install: nil for nothing.
     func write(before facts: Facts, for contact: Contact) -> (@Sendable (borrowing WriteTransaction) throws -> Void)?
 
+    /// Whether what must be written starts a trial that nobody had: those have a limit of their own.
+    func startsTrial(_ facts: Facts) -> Bool
+
     /// The answer, or what is thrown in its place.
     func response(to facts: Facts, for contact: Contact, in context: inout LoopState) throws -> HTTPResponse
 }
 
 extension AppQuestion {
     static var isValidation: Bool { false }
+
+    func startsTrial(_ facts: Facts) -> Bool { false }
 
     func write(before facts: Facts, for contact: Contact) -> (@Sendable (borrowing WriteTransaction) throws -> Void)? {
         nil
@@ -162,6 +167,13 @@ extension LoopState {
             guard isNew || write != nil else {
                 note(contact, install)
                 return .reply(try question.response(to: facts, for: contact, in: &self))
+            }
+            if question.startsTrial(facts) {
+                do throws(LimitExceeded) {
+                    try pass(.trials, contact.client)
+                } catch {
+                    return try refuse(error, contact, install)
+                }
             }
             try passFirstContact(contact, install)
             return .write(for: contact.origin) { db in

@@ -42,7 +42,8 @@ struct Contact: Sendable {
             now: now,
             install: install,
             nonce: nonce,
-            services: services
+            services: services,
+            client: client
         )
     }
 

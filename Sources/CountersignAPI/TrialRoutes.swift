@@ -47,6 +47,10 @@ struct AskTrial: AppQuestion {
         }
     }
 
+    func startsTrial(_ facts: Facts) -> Bool {
+        call.asksToStart && facts.state.trial.trial == nil && facts.state.trial.status.state == .available
+    }
+
     func response(to facts: Facts, for contact: Contact, in context: inout LoopState) throws -> HTTPResponse {
         let status = facts.state.trial.status
         let answer = Wire.TrialAnswer(

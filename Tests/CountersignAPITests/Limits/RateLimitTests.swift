@@ -24,12 +24,15 @@ private struct LimitedAPI: ~Copyable {
     let limiter: RateLimiter
     let clock = SettableNanoseconds()
 
-    init(_ change: (inout RateLimits) -> Void = { _ in }) throws {
+    init(
+        settings: ProductSettings = ProductSettings(),
+        _ change: (inout RateLimits) -> Void = { _ in }
+    ) throws {
         var limits = RateLimits()
         change(&limits)
         let clock = clock
         limiter = RateLimiter(limits) { clock.now }
-        api = try TestAPI.open(limiter: limiter)
+        api = try TestAPI.open(settings: settings, limiter: limiter)
     }
 
     mutating func send(_ text: String, from address: String) throws -> Received {
@@ -230,6 +233,34 @@ private struct LimitedAPI: ~Copyable {
         #expect(seat.status == 200)
         #expect(neighbor.status == 429)
         #expect(seated.code == "VALID")
+    }
+
+    @Test("new trials of an address have a limit a day; who has one already is told of it")
+    func trials() throws {
+        let settings = ProductSettings(
+            trialDuration: try CalendarDuration("P14D"),
+            trialStart: .explicit
+        )
+        var limited = try LimitedAPI(settings: settings) { $0.trialsPerDay = 2 }
+        func trial(_ install: Int, _ limited: inout LimitedAPI, more: String = "") throws -> Received {
+            try limited.post("/v1/trial", #"{"install_id":"\#(installID(install))"\#(more)}"#)
+        }
+
+        let first = try trial(1, &limited)
+        let second = try trial(2, &limited)
+        let third = try trial(3, &limited)
+        let question = try trial(3, &limited, more: #","start":false"#)
+        let again = try trial(1, &limited)
+        limited.clock.advance(seconds: 43_200)
+        let later = try trial(3, &limited)
+
+        #expect(first.code == "TRIAL_ACTIVE" && second.code == "TRIAL_ACTIVE")
+        #expect(third.code == "RATE_LIMITED" && third.field("RateLimit-Limit") == "2")
+        #expect(third.field("Retry-After") == "43200")
+        #expect(try limited.api.install(3) != nil, "it was in contact all the same")
+        #expect(question.code == "TRIAL_AVAILABLE")
+        #expect(again.code == "TRIAL_ACTIVE")
+        #expect(later.code == "TRIAL_ACTIVE")
     }
 
     @Test("a credential of administration has a bucket of its own, from wherever it calls")
