@@ -13,10 +13,7 @@ public struct Demonstration: Sendable {
     ///   `StorageError`, `VaultFault`.
     public static func prepare(_ context: CommandContext) throws -> Demonstration {
         let work = try context.open(makes: true)
-        let others = try work.read { db in
-            try VendorStore.list(after: nil, limit: 2, in: db).contains { $0.slug.text != "acme" }
-        }
-        guard !others else {
+        guard try work.read({ db in try isEmptyOrDemonstration(db) }) else {
             throw CommandFailure(
                 code: "NOT_EMPTY",
                 "--demo is for an empty folder, and \(context.settings.data) has vendors of its own: start without --demo, "
@@ -43,6 +40,16 @@ public struct Demonstration: Sendable {
             }
             return Demonstration(token: token, licenseKey: licenseKey)
         }
+    }
+
+    /// Whether the database has no vendor, or what an earlier demonstration made and nothing else.
+    private static func isEmptyOrDemonstration(_ db: borrowing Snapshot) throws -> Bool {
+        let vendors = try VendorStore.list(after: nil, limit: 2, in: db)
+        guard let vendor = vendors.first else { return true }
+        guard vendors.count == 1, vendor.slug.text == "acme",
+            let product = try ProductStore.find(slug: Slug("editor"), of: vendor.id, in: db)
+        else { return false }
+        return try LicenseStore.find(orderID: "demo-1", of: product.id, mode: .live, in: db) != nil
     }
 
     /// Three calls to paste: activate, validate, deactivate.

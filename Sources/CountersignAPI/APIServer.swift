@@ -125,10 +125,16 @@ public final class APIServer: Sendable {
     }
 
     /// Work for the writer's quiet moments, for `Writer.Settings.idle`: removes what was kept long enough, in portions.
+    ///
+    /// By the clock that requests read; while that is in doubt nothing is removed: a clock that jumped would end what is
+    /// still good.
     public static func idleWork(
         clock: any WallClock
     ) -> @Sendable (borrowing WriteTransaction) throws -> Bool {
-        { db in try IdempotentCall.removeOld(at: try clock.now(), in: db) }
+        { db in
+            guard let now = try? clock.now() else { return false }
+            return try RetentionService.removeExpired(at: now, in: db)
+        }
     }
 
     /// Where it listens, with the ports the system chose.

@@ -81,18 +81,6 @@ struct IdempotentCall: Hashable, Sendable {
         return .decided(facts)
     }
 
-    /// Removes a portion of the records whose time is over: work for the idle writer.
-    ///
-    /// - Returns: Whether there may be more.
-    static func removeOld(at now: Timestamp, in db: borrowing WriteTransaction) throws -> Bool {
-        let portion = 1000
-        return try IdempotencyStore.removeOld(
-            before: now.adding(seconds: -lifeSeconds),
-            limit: portion,
-            in: db
-        ) == portion
-    }
-
     // MARK: The body
 
     /// Members that a repeat may say otherwise: it is the same request all the same.

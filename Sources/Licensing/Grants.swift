@@ -90,7 +90,7 @@ extension License {
         guard denial(at: now) == nil, seat.isHeld(at: now, leaseSeconds: plan.leaseSeconds) else { return [] }
         let offlineLife = offlineLife(under: settings)
         let leaseEnd = seat.leaseEnd(leaseSeconds: plan.leaseSeconds)
-        let (starts, ends, environment) = (rightStartsAt, rightEndsAt, environment)
+        let (starts, ends, environment) = (rightStart(at: now), rightEndsAt, environment)
         return plan.features.map { feature in
             Grant(
                 feature: feature,

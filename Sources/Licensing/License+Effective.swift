@@ -37,6 +37,12 @@ extension License {
     /// The first second of its right: `starts` of its grants.
     public var rightStartsAt: Timestamp { startsAt ?? issuedAt }
 
+    /// The first second of its right as a bundle made at `now` says it.
+    ///
+    /// A license without a start of its own is in force from its issue on, whatever a clock says that was set back a
+    /// little since: that must not take the right from who has just bought it.
+    public func rightStart(at now: Timestamp) -> Timestamp { startsAt ?? min(issuedAt, now) }
+
     /// What it is at `now`.
     public func status(at now: Timestamp) -> LicenseStatus {
         switch denial(at: now) {

@@ -271,7 +271,8 @@ extension Trial {
             Grant(
                 feature: feature,
                 reference: .trial(id),
-                starts: startedAt,
+                // A clock that was set back a little must not take a trial that runs.
+                starts: min(startedAt, now),
                 ends: end,
                 offlineLife: settings.offlineLife,
                 environment: environment

@@ -25,8 +25,10 @@ struct FileFacts {
     init?(_ path: String) throws(StorageError) {
         var facts = stat()
         guard stat(path, &facts) == 0 else {
-            if errno == ENOENT { return nil }
-            throw .system("stat \(path)")
+            let code = errno
+            if code == ENOENT { return nil }
+            guard code == EACCES else { throw .system("stat \(path)") }
+            throw Self.closed(path)
         }
         owner = facts.st_uid
         group = facts.st_gid
@@ -35,6 +37,20 @@ struct FileFacts {
         isFile = UInt32(facts.st_mode) & 0o170000 == 0o100000
         size = Int64(facts.st_size)
         identity = [UInt64(facts.st_dev), UInt64(facts.st_ino)]
+    }
+
+    /// Why nothing is known of what lies in a folder that this process may not enter.
+    private static func closed(_ path: String) -> StorageError {
+        let folder = Database.parent(of: path)
+        let own = geteuid()
+        var facts = stat()
+        let owner = stat(folder, &facts) == 0 ? "belongs to uid \(facts.st_uid)" : "is not to be seen either"
+        return StorageError(
+            .access,
+            code: EACCES,
+            "cannot look into \(folder): it \(owner), this process runs as uid \(own); "
+                + "fix: run as its owner, or as root: chown -R \(own) \(folder)"
+        )
     }
 }
 

@@ -167,12 +167,29 @@ import Testing
         #expect(!hasMore && left == 1)
     }
 
+    @Test("nothing is removed while the clock is in doubt")
+    func removalInDoubt() throws {
+        let api = try TestAPI.open()
+        _ = try perform(try call(api, key: "old"), 1, in: api)
+        let idle = APIServer.idleWork(clock: DoubtfulClock())
+
+        let hasMore = try api.writer.write { db in try idle(db) }
+
+        let left = try api.writer.write { db in try db.first("SELECT count(*) FROM idempotency", { try $0.int() }) }
+        #expect(!hasMore && left == 1)
+    }
+
     @Test("the conflict on a route for apps is a 409 with a bundle")
     func problem() {
         let problem = Problem.idempotencyConflict(bundle: Array("a.b.c".utf8), at: Catalog.start)
 
         #expect(problem.body.status == 409 && problem.body.bundle != nil && problem.body.verdict == .unknown)
     }
+}
+
+/// A clock that nobody may trust.
+private struct DoubtfulClock: WallClock {
+    func now() throws(ClockUnsure) -> Timestamp { throw ClockUnsure(reason: "a test says so") }
 }
 
 private struct Unexpected: Error {}

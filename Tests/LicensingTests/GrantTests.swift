@@ -44,6 +44,20 @@ import Testing
         #expect(grants.allSatisfy { $0.until(issuedAt: now) == now.adding(seconds: 600) })
     }
 
+    @Test(
+        "a clock that was set back a little takes nothing from who has just bought",
+        arguments: [1, 30, 3600] as [Int64]
+    )
+    func clockSetBack(seconds: Int64) throws {
+        let license = try License.fixture(plan: Plan.fixture(features: ["pro"]), issuedAt: now)
+        let earlier = now.adding(seconds: -seconds)
+
+        let grants = license.grants(for: .fixture(1), under: settings, at: earlier)
+
+        #expect(grants.map(\.starts) == [earlier])
+        #expect(grants.allSatisfy { $0.isLive(at: earlier) })
+    }
+
     @Test("nothing is granted by a license that is not in force or a seat that is not held")
     func noGrants() throws {
         let seat = Activation.fixture(1)

@@ -18,7 +18,11 @@ public struct CommandLineTool: Sendable {
             let line = try ArgumentParser(commands: commands).parse(arguments)
             switch line.wish {
             case .help(let words):
-                try surroundings.output.standard(Array(HelpText(commands: commands).text(words).utf8))
+                let text = HelpText(commands: commands).text(words)
+                let shown =
+                    wantsJSON
+                    ? Array("{\"help\":".utf8) + CommandFailure.json(text) + Array("}\n".utf8) : Array(text.utf8)
+                try surroundings.output.standard(shown)
                 return 0
             case .command(let invocation):
                 let context = CommandContext(

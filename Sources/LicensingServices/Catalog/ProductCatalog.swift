@@ -57,6 +57,13 @@ extension CatalogService {
         in db: borrowing WriteTransaction
     ) throws -> (product: Product, outcome: Outcome) {
         let edited = try product.edited(by: changes)
+        if edited.keyPrefix != product.keyPrefix, try LicenseStore.exist(of: product.id, in: db) {
+            throw Refusal(
+                .validation,
+                "cannot change once licenses were issued: keys that were sold are read by their prefix",
+                member: "key_prefix"
+            )
+        }
         if edited.settings.trialPlan != product.settings.trialPlan { try requireTrialPlan(of: edited, in: db) }
         if edited != product { try ProductStore.update(edited, in: db) }
         let movedTrials =

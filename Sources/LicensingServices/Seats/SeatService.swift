@@ -79,7 +79,13 @@ public struct SeatService: Sendable {
     ) throws -> SeatFacts {
         let replacedBy = try ActivationStore.fingerprintOfReplacement(of: install.id, on: license.id, in: db)
         let newSeats = try license.transferPeriodStart(at: now).map { start in
-            try ActivationStore.newSeats(of: license.id, after: start, in: db)
+            try ActivationStore.newSeats(
+                of: license.id,
+                leaseSeconds: license.plan.leaseSeconds,
+                after: start,
+                at: now,
+                in: db
+            )
         }
         return SeatFacts(
             activations: try ActivationStore.unreleased(of: license.id, in: db),

@@ -114,7 +114,7 @@ public struct BundleService: Sendable {
                     id: license.id,
                     plan: license.plan.code,
                     status: license.status(at: now),
-                    starts: license.rightStartsAt,
+                    starts: license.rightStart(at: now),
                     ends: license.rightEndsAt,
                     maintenanceUntil: license.maintenanceUntil,
                     activation: seat.id

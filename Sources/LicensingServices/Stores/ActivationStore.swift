@@ -150,19 +150,33 @@ package enum ActivationStore {
     }
 
     /// How many seats of a license began after `instant` (exclusive) and are held, or were released by the customer:
-    /// what counts toward the cap on new seats. Ends of leases and what administrators released do not count.
+    /// what counts toward the cap on new seats. Ends of leases and what administrators released do not count, nor does a
+    /// seat whose lease is over and which nobody wrote down as ended yet.
     package static func newSeats<DB: Queries & ~Copyable>(
         of license: License.ID,
+        leaseSeconds: Int64?,
         after instant: Timestamp,
+        at now: Timestamp,
         in db: borrowing DB
     ) throws -> Int {
         try db.first(
             """
             SELECT count(*) FROM activations
-            WHERE license_id = :license_id AND activated_at > :instant
-                AND (released_at IS NULL OR release_reason IN ('deactivated', 'replaced', 'idle'))
+            WHERE license_id = :license_id AND activated_at > :instant AND (
+                release_reason IN ('deactivated', 'replaced', 'idle')
+                OR released_at IS NULL AND (
+                    :lease_seconds IS NULL
+                    OR min(
+                        coalesce(lease_expires_at, 9223372036854775807),
+                        coalesce(lease_renewed_at, max(activated_at, last_seen_at)) + :lease_seconds
+                    ) > :now
+                )
+            )
             """,
-            ["license_id": .id(license), "instant": .instant(instant)],
+            [
+                "license_id": .id(license), "instant": .instant(instant),
+                "lease_seconds": .integerOrNull(leaseSeconds), "now": .instant(now),
+            ],
             { row in try row.int() }
         ) ?? 0
     }

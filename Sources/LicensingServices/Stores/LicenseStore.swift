@@ -101,6 +101,15 @@ package enum LicenseStore {
         )
     }
 
+    /// Whether a product has any license, in either mode.
+    package static func exist<DB: Queries & ~Copyable>(of product: Product.ID, in db: borrowing DB) throws -> Bool {
+        try db.first(
+            "SELECT 1 FROM licenses WHERE product_id = :product_id LIMIT 1",
+            ["product_id": .id(product)],
+            { _ in true }
+        ) ?? false
+    }
+
     /// Digest of the parameters that the order was issued with.
     package static func orderDigest<DB: Queries & ~Copyable>(
         of license: License.ID,

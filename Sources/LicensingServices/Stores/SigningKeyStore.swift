@@ -47,9 +47,10 @@ public struct SigningKeyRecord: Hashable, Sendable {
         }
     }
 
-    /// The state at `now`: a retiring key is retired once its time is over, whatever the row still says.
+    /// The state at `now`, one of the four that are told: a retiring key is retired once its time is over, whatever the row
+    /// still says, and so is one that was given up before it ever signed.
     public func state(at now: Timestamp) -> SigningKeyState {
-        state == .retiring && !isPublished(at: now) ? .retired : state
+        isPublished(at: now) ? state : .retired
     }
 }
 

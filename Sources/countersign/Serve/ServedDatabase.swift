@@ -53,19 +53,19 @@ struct ServedDatabase {
 
     private static func past(of database: Database) throws -> (mark: ServedClock?, lastCommit: Timestamp?) {
         guard try database.exists() else { return (nil, nil) }
-        let reader: Reader
         do {
-            reader = try database.openReader()
-        } catch {
-            // The opening that follows tells the same better, with its fix, or makes what is missing.
+            let reader = try database.openReader()
+            return try reader.snapshot { db in
+                let committed = try db.committedAt()
+                return (
+                    try ServedClock.mark(in: db),
+                    committed > 0 ? Timestamp(secondsSinceEpoch: committed) : nil
+                )
+            }
+        } catch is StorageError {
+            // A start that was killed left a file without tables, or something is wrong: the opening that follows makes
+            // what is missing, or tells what is wrong with its fix.
             return (nil, nil)
-        }
-        return try reader.snapshot { db in
-            let committed = try db.committedAt()
-            return (
-                try ServedClock.mark(in: db),
-                committed > 0 ? Timestamp(secondsSinceEpoch: committed) : nil
-            )
         }
     }
 

@@ -40,7 +40,9 @@ struct ServerProcess: ~Copyable {
                 acceptsClock: acceptsClock,
                 log: log
             )
-            let writer = try served.database.openForServing(queue, settings: Housekeeping.writerSettings)
+            var settings = APIWriter.Settings()
+            settings.idle = APIServer.idleWork(clock: served.clock)
+            let writer = try served.database.openForServing(queue, settings: settings)
             let kind = served.kind
             try writer.write { db in try ServedClock.record(kind, in: db) }
             let now = context.options.testClock == nil ? SystemTime.timestamp() : try served.clock.now()
@@ -107,6 +109,13 @@ struct ServerProcess: ~Copyable {
                 reader: try served.database.openReader(),
                 signals: signals,
                 configuration: configuration
+            )
+        } catch let error as ListenError {
+            log.stop()
+            throw CommandFailure(
+                code: "LISTEN",
+                "cannot listen on \(error.address): \(error.reason); fix: end what listens there, or name another address "
+                    + "with --listen (port 0 takes a free one)"
             )
         } catch {
             log.stop()
