@@ -128,6 +128,19 @@ import Testing
         #expect(try console.json("admin vendor show acme").at("vendor.name")?.string == "Acme Software")
     }
 
+    @Test("another key prefix is refused once licenses were issued: keys that were sold are read by it")
+    func keyPrefixStays() throws {
+        let sold =
+            #"{"vendors":[{"slug":"a","products":[{"slug":"p","key_prefix":"OLD","plans":[{"code":"pro"}],"#
+            + #""licenses":[{"order_id":"1","plan":"pro"}]}]}]}"#
+        #expect(try seed(sold).code == 0)
+
+        let ending = try seed(#"{"vendors":[{"slug":"a","products":[{"slug":"p","key_prefix":"NEW"}]}]}"#)
+
+        #expect(ending.code == 1)
+        #expect(try ending.failure().at("errors.0.pointer")?.string == "/vendors/0/products/0/key_prefix")
+    }
+
     @Test(
         "a mistake is named by its place, and nothing is applied",
         arguments: [

@@ -220,6 +220,22 @@ import Testing
         #expect(try api.bundle(in: answer, for: 2).claims.licenses.isEmpty)
     }
 
+    @Test("a floating seat that ended by itself does not count toward the cap on new seats")
+    func endedLeaseIsNoTransfer() throws {
+        var api = try TestAPI.open()
+        let license = try api.sell {
+            $0.seatLimit = .limited(1)
+            $0.leaseSeconds = 60
+            $0.transferLimit = 0
+        }
+        _ = api.activate(license.key, 1)
+        api.catalog.clock.advance(by: 60)
+
+        let answer = api.activate(license.key, 2)
+
+        #expect(answer.status == 200 && answer["seats", "used"]?.int64 == 1)
+    }
+
     @Test("deactivating releases once, and is never an error for a known key")
     func deactivates() throws {
         var api = try TestAPI.open()
