@@ -48,7 +48,7 @@ import Testing
         #expect(rotated["notes"]?.texts.first?.contains("ship an update") == true)
         let after = try states()
         #expect(after[active] == "retired")
-        #expect(after[next] == "discarded")
+        #expect(after[next] == "retired")
         #expect(after.values.filter { $0 == "active" }.count == 1)
         #expect(!(rotated["pins"]?.elements?.contains { $0["kid"]?.string == active } ?? true))
         let keys = try console.json("admin keys list --vendor acme --mode live")
@@ -82,7 +82,7 @@ import Testing
         let published = try console.json("admin keys import-next --vendor acme --public-key \(publicFile)")
         #expect(published.at("key.kid")?.string == key.publicKey.keyID.text)
         #expect(published.at("key.private_here")?.bool == false)
-        #expect(try states().values.contains("discarded"), "the next that never signed is given up")
+        #expect(try states().values.contains("retired"), "the next that never signed is given up")
         #expect(try console.failure("admin keys rotate --vendor acme").code == "NO_NEXT_KEY")
 
         let other = try P256.SigningKey.generate()
