@@ -16,16 +16,16 @@ struct PresentedToken: Sendable {
     ///
     /// - Throws: `Problem` with `MALFORMED_REQUEST` when the request names two.
     static func ofApp(_ request: HTTPRequest) throws -> PresentedToken {
-        let authorization = try single(request.headers("authorization"), "Authorization")
-        let key = try single(request.headers("x-api-key"), "X-API-Key")
+        let authorization = try single("authorization", "Authorization", of: request)
+        let key = try single("x-api-key", "X-API-Key", of: request)
         if let authorization, let key {
-            guard let token = bearerToken(authorization), token.elementsEqual(key.utf8) else {
+            guard let token = bearerToken(authorization), token == key else {
                 throw Problem(.malformedRequest, "Authorization and X-API-Key name two different credentials.")
             }
             return PresentedToken(bytes: token)
         }
         if let authorization { return PresentedToken(bytes: bearerToken(authorization)) }
-        return PresentedToken(bytes: (key ?? request.header("x-vendor-api-key")).map { Array($0.utf8) })
+        return PresentedToken(bytes: key ?? request.headerBytes("x-vendor-api-key"))
     }
 
     /// Reads the token of a route of administration: `Authorization: Bearer` alone.
@@ -41,18 +41,22 @@ struct PresentedToken: Sendable {
         return isSecret ? PresentedToken(bytes: nil) : presented
     }
 
-    private static func single(_ values: [String], _ name: StaticString) throws -> String? {
-        guard values.count <= 1 else { throw Problem(.malformedRequest, "There is more than one \(name) field.") }
-        return values.first
+    private static func single(
+        _ field: StaticString,
+        _ name: StaticString,
+        of request: HTTPRequest
+    ) throws -> [UInt8]? {
+        let count = request.headerCount(field)
+        guard count <= 1 else { throw Problem(.malformedRequest, "There is more than one \(name) field.") }
+        return count == 0 ? nil : request.headerBytes(field)
     }
 
     /// The token of `Bearer <token>`, the scheme in any case (RFC 6750 §2.1, RFC 9110 §11.1); nil for another scheme.
-    private static func bearerToken(_ value: String) -> [UInt8]? {
-        let bytes = Array(value.utf8)
-        guard bytes.count > 7, bytes[6] == 0x20 || bytes[6] == 0x09,
-            String(decoding: bytes[..<6], as: UTF8.self).lowercased() == "bearer"
+    private static func bearerToken(_ value: [UInt8]) -> [UInt8]? {
+        guard value.count > 7, value[6] == 0x20 || value[6] == 0x09,
+            zip(value, "bearer".utf8).allSatisfy({ $0 | 0x20 == $1 })
         else { return nil }
-        let token = bytes[7...].drop { $0 == 0x20 || $0 == 0x09 }
+        let token = value[7...].drop { $0 == 0x20 || $0 == 0x09 }
         return token.isEmpty ? nil : Array(token)
     }
 }

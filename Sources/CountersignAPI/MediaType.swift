@@ -19,6 +19,7 @@ enum MediaType {
     /// Whether this field value is `application/json`, perhaps with `charset=utf-8` (RFC 9110 §8.3.1); parameters of
     /// another name mean nothing to JSON (RFC 8259 §11) and may stand there.
     static func isJSON(_ value: [UInt8]) -> Bool {
+        if value.elementsEqual("application/json".utf8) { return true }
         var reader = Reader(rest: value[...])
         reader.skipBlanks()
         guard reader.token() == "application", reader.skip("/"), reader.token() == "json" else { return false }

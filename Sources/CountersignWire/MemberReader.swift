@@ -41,7 +41,8 @@ public struct MemberReader {
             refuse(name, "must be a string")
             return nil
         }
-        guard text.unicodeScalars.count <= maximum else {
+        // A character has at least one byte: short text needs no count of them.
+        guard text.utf8.count <= maximum || text.unicodeScalars.count <= maximum else {
             refuse(name, "must have at most \(maximum) characters")
             return nil
         }

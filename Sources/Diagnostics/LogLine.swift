@@ -11,23 +11,23 @@ struct LogLine {
 
     init(_ format: LogFormat, _ level: LogLevel, _ event: StaticString, milliseconds: Int64) {
         self.format = format
-        bytes.reserveCapacity(256)
+        bytes.reserveCapacity(512)
         switch format {
         case .json:
             append("{\"time\":\"")
             appendTime(milliseconds)
             append("\",\"level\":\"")
-            append(level.rawValue)
+            append(text: level.rawValue)
             append("\",\"event\":")
-            appendQuoted("\(event)")
+            appendQuoted(event)
         case .text:
             appendTime(milliseconds)
             append(" ")
-            append(level.rawValue)
+            append(text: level.rawValue)
             for _ in level.rawValue.utf8.count..<8 {
                 append(" ")
             }
-            append("\(event)")
+            append(event)
         }
     }
 
@@ -35,19 +35,19 @@ struct LogLine {
         switch format {
         case .json:
             append(",")
-            appendQuoted("\(name)")
+            appendQuoted(name)
             append(":")
         case .text:
             append(" ")
-            append("\(name)")
+            append(name)
             append("=")
         }
         switch value {
-        case .int(let number): append(String(number))
-        case .bool(let flag): append(flag ? "true" : "false")
+        case .int(let number): append(text: String(number))
+        case .bool(let flag): append(flag ? "true" as StaticString : "false")
         case .string(let text):
             if format == .text && Self.isPlain(text) {
-                append(text)
+                append(text: text)
             } else {
                 appendQuoted(text)
             }
@@ -75,11 +75,41 @@ struct LogLine {
         scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value) || scalar.value == 0x2028 || scalar.value == 0x2029
     }
 
-    private mutating func append(_ text: String) {
-        bytes.append(contentsOf: text.utf8)
+    private mutating func append(_ text: StaticString) {
+        bytes.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
+    private mutating func append(text: String) {
+        var text = text
+        text.withUTF8 { bytes.append(contentsOf: $0) }
+    }
+
+    private mutating func appendQuoted(_ text: StaticString) {
+        let utf8 = UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
+        if !appendPlain(utf8) { appendEscaped("\(text)") }
     }
 
     private mutating func appendQuoted(_ text: String) {
+        var text = text
+        let isDone = text.withUTF8 { appendPlain($0) }
+        if !isDone { appendEscaped(text) }
+    }
+
+    /// Appends short text in ASCII that needs no escape, as nearly all is; false: it is none, and nothing was appended.
+    private mutating func appendPlain(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard text.count <= Self.longestText else { return false }
+        for byte in text {
+            guard byte >= 0x20 && byte < 0x7F && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\") else {
+                return false
+            }
+        }
+        bytes.append(UInt8(ascii: "\""))
+        bytes.append(contentsOf: text)
+        bytes.append(UInt8(ascii: "\""))
+        return true
+    }
+
+    private mutating func appendEscaped(_ text: String) {
         append("\"")
         var left = Self.longestText
         for scalar in text.unicodeScalars {

@@ -34,6 +34,41 @@ public enum Masked {
     /// The prefix is what stands before the first underscore, if that is at most 8 letters and digits. Where fewer than
     /// 8 characters would be left out nothing but the prefix is shown, so that a short secret is not half told.
     public static func identifier(_ identifier: String) -> String {
+        var identifier = identifier
+        return identifier.withUTF8 { text in
+            text.allSatisfy { $0 < 0x80 } ? ascii(text) : nil
+        } ?? unicode(identifier)
+    }
+
+    /// What `unicode` says, for text in ASCII: all identifiers of ours.
+    static func ascii(_ text: UnsafeBufferPointer<UInt8>) -> String {
+        let underscore = text.prefix(9).firstIndex(of: UInt8(ascii: "_")) ?? 0
+        let isPrefix = text[..<underscore].allSatisfy { byte in
+            (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+                || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+        }
+        let prefix = underscore > 0 && isPrefix ? underscore + 1 : 0
+        let isLong = text.count - prefix >= 12
+        // Fifteen bytes or fewer, which Swift keeps without allocating, where the prefix has three letters.
+        return String(unsafeUninitializedCapacity: prefix + 3 + 4) { masked in
+            var count = 0
+            for byte in text[..<prefix] {
+                masked[count] = byte
+                count += 1
+            }
+            for byte in "…".utf8 {
+                masked[count] = byte
+                count += 1
+            }
+            for byte in text.suffix(isLong ? 4 : 0) {
+                masked[count] = byte
+                count += 1
+            }
+            return count
+        }
+    }
+
+    static func unicode(_ identifier: String) -> String {
         let characters = Array(identifier.unicodeScalars)
         var prefix = ""
         var rest = characters[...]

@@ -32,20 +32,25 @@ public struct CalendarDuration: Hashable, Sendable {
     /// - Throws: `ValueFault` where the text is no duration.
     public init(_ text: some StringProtocol) throws(ValueFault) {
         var reader = DigitReader(text)
-        var parts: [Unicode.Scalar: Int64] = [:]
         guard reader.skip("P") else { throw Self.fault }
-        let hasDate = try Self.read(["Y", "M", "W", "D"], from: &reader) { parts[$0] = $1 }
-        var hasTime = false
+        let (years, calendarMonths, weeks, singleDays) = (
+            Self.part("Y", &reader), Self.part("M", &reader), Self.part("W", &reader),
+            Self.part("D", &reader)
+        )
+        var (hours, minutes, singleSeconds): (Int64?, Int64?, Int64?) = (nil, nil, nil)
         if reader.skip("T") {
-            // Minutes share their letter with months, hence the lower case.
-            hasTime = try Self.read(["H", "M", "S"], from: &reader) { parts[$0 == "M" ? "m" : $0] = $1 }
-            guard hasTime else { throw Self.fault }
+            hours = Self.part("H", &reader)
+            minutes = Self.part("M", &reader)
+            singleSeconds = Self.part("S", &reader)
+            guard hours != nil || minutes != nil || singleSeconds != nil else { throw Self.fault }
+        } else {
+            guard years != nil || calendarMonths != nil || weeks != nil || singleDays != nil else { throw Self.fault }
         }
-        guard hasDate || hasTime, reader.isAtEnd else { throw Self.fault }
+        guard reader.isAtEnd else { throw Self.fault }
         // Twelve digits times 3600 stay far below the end of Int64.
-        let months = parts["Y", default: 0] * 12 + parts["M", default: 0]
-        let days = parts["W", default: 0] * 7 + parts["D", default: 0]
-        let seconds = parts["H", default: 0] * 3600 + parts["m", default: 0] * 60 + parts["S", default: 0]
+        let months = (years ?? 0) * 12 + (calendarMonths ?? 0)
+        let days = (weeks ?? 0) * 7 + (singleDays ?? 0)
+        let seconds = (hours ?? 0) * 3600 + (minutes ?? 0) * 60 + (singleSeconds ?? 0)
         guard months <= Self.mostMonths, days <= Self.mostDays, seconds <= Self.mostSeconds else {
             throw ValueFault("must not be longer than 10,000 years")
         }
@@ -54,21 +59,12 @@ public struct CalendarDuration: Hashable, Sendable {
 
     private static let fault = ValueFault("must be an ISO 8601 duration like P1Y, P1M, P14D or PT1H")
 
-    /// Reads numbers with these letters in this order, each at most once; says whether there was one.
-    private static func read(
-        _ letters: [Unicode.Scalar],
-        from reader: inout DigitReader,
-        into part: (Unicode.Scalar, Int64) -> Void
-    ) throws(ValueFault) -> Bool {
-        var rest = letters[...]
-        while let number = reader.number() {
-            guard let letter = rest.first(where: { reader.skip($0) }), let index = rest.firstIndex(of: letter) else {
-                throw fault
-            }
-            part(letter, number)
-            rest = rest[(index + 1)...]
-        }
-        return rest.count < letters.count
+    /// Reads a number with this letter; nil where there is none, or one with another letter, which then stays unread.
+    private static func part(_ letter: Unicode.Scalar, _ reader: inout DigitReader) -> Int64? {
+        let start = reader
+        if let number = reader.number(), reader.skip(letter) { return number }
+        reader = start
+        return nil
     }
 
     /// Whether it has no length.

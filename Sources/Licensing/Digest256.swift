@@ -15,9 +15,16 @@ public struct Digest256: Hashable, Sendable {
 
     /// The digest in `bytes`, or `nil` unless there are exactly 32.
     public init?(bytes: [UInt8]) {
+        self.init(bytes.span)
+    }
+
+    /// The digest in `bytes`, or `nil` unless there are exactly 32.
+    public init?(_ bytes: Span<UInt8>) {
         guard bytes.count == 32 else { return nil }
         func word(_ start: Int) -> UInt64 {
-            bytes[start..<start + 8].reduce(0) { $0 << 8 | UInt64($1) }
+            var word: UInt64 = 0
+            for index in start..<start + 8 { word = word << 8 | UInt64(bytes[index]) }
+            return word
         }
         word0 = word(0)
         word1 = word(8)
@@ -29,11 +36,18 @@ public struct Digest256: Hashable, Sendable {
     public var bytes: [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(32)
-        for word in [word0, word1, word2, word3] {
-            for shift in stride(from: 56, through: 0, by: -8) {
-                bytes.append(UInt8(truncatingIfNeeded: word >> UInt64(shift)))
-            }
-        }
+        append(word0, to: &bytes)
+        append(word1, to: &bytes)
+        append(word2, to: &bytes)
+        append(word3, to: &bytes)
         return bytes
+    }
+
+    private func append(_ word: UInt64, to bytes: inout [UInt8]) {
+        var shift: UInt64 = 64
+        while shift > 0 {
+            shift -= 8
+            bytes.append(UInt8(truncatingIfNeeded: word >> shift))
+        }
     }
 }

@@ -54,36 +54,60 @@ public struct Identifier<Entity: IdentifiedEntity>: Hashable, Sendable {
     ///
     /// `nil` for anything else, another entity's identifier included.
     public init?(_ text: some StringProtocol) {
-        let bytes = Array(text.utf8)
-        let prefix = Array(Entity.identifierPrefix.utf8)
-        guard bytes.count == prefix.count + 26, bytes.starts(with: prefix) else { return nil }
-        var high: UInt64 = 0
-        var low: UInt64 = 0
-        for (index, byte) in bytes[prefix.count...].enumerated() {
-            guard let symbol = Base32.value(of: byte), index > 0 || symbol < 8 else { return nil }
-            high = high << 5 | low >> 59
-            low = low << 5 | UInt64(symbol)
-        }
-        self.init(high: high, low: low)
+        self.init(utf8: Array(text.utf8).span)
+    }
+
+    /// Reads the text form from its bytes, by the same rules.
+    public init?(utf8 text: Span<UInt8>) {
+        guard let bits = ULID.read(text, after: Entity.identifierPrefix) else { return nil }
+        self.init(high: bits.high, low: bits.low)
     }
 
     /// The text form, `lic_01J9Z3…`.
-    public var text: String {
-        var symbols: [UInt8] = Array(Entity.identifierPrefix.utf8)
-        symbols.reserveCapacity(symbols.count + 26)
-        for place in 0..<26 {
-            let shift = (25 - place) * 5
-            let bits: UInt64
-            if shift >= 64 {
-                bits = high >> UInt64(shift - 64)
-            } else if shift > 59 {
-                bits = low >> UInt64(shift) | high << UInt64(64 - shift)
-            } else {
-                bits = low >> UInt64(shift)
-            }
-            symbols.append(Base32.symbols[Int(bits & 31)])
+    public var text: String { ULID.text(high: high, low: low, after: Entity.identifierPrefix) }
+}
+
+/// The text form of 128 bits; not generic, so that it is compiled once and for all entities.
+private enum ULID {
+    static func read(_ text: Span<UInt8>, after prefix: String) -> (high: UInt64, low: UInt64)? {
+        let start = prefix.utf8.count
+        guard text.count == start + 26 else { return nil }
+        var index = 0
+        for byte in prefix.utf8 {
+            guard text[index] == byte else { return nil }
+            index += 1
         }
-        return String(decoding: symbols, as: UTF8.self)
+        // Of 130 bits the upper two must be 0.
+        guard let first = Base32.value(of: text[start]), first < 8 else { return nil }
+        var high: UInt64 = 0
+        var low: UInt64 = 0
+        while index < text.count {
+            guard let symbol = Base32.value(of: text[index]) else { return nil }
+            high = high << 5 | low >> 59
+            low = low << 5 | UInt64(symbol)
+            index += 1
+        }
+        return (high, low)
+    }
+
+    static func text(high: UInt64, low: UInt64, after prefix: String) -> String {
+        let start = prefix.utf8.count
+        return unsafe String(unsafeUninitializedCapacity: start + 26) { text in
+            var index = 0
+            for byte in prefix.utf8 {
+                unsafe text[index] = byte
+                index += 1
+            }
+            var (high, low) = (high, low)
+            index = start + 26
+            while index > start {
+                index -= 1
+                unsafe text[index] = Base32.symbol(UInt8(low & 31))
+                low = low >> 5 | high << 59
+                high >>= 5
+            }
+            return start + 26
+        }
     }
 }
 

@@ -50,10 +50,32 @@ extension DeviceFingerprint: CustomStringConvertible, CustomReflectable {
 }
 
 /// The one rule by which ids of installs and machines are read.
-private enum SecretName {
+enum SecretName {
     static func fold(_ text: some StringProtocol, shortest: Int) throws(ValueFault) -> String {
         // A text far too long is refused before it is walked over more than once.
         guard text.utf8.count <= 4096 else { throw ValueFault("must be \(shortest) to 200 bytes long") }
+        let bytes = Array(text.utf8)
+        if bytes.allSatisfy({ $0 < 0x80 }) { return try foldASCII(bytes, shortest: shortest) }
+        return try foldUnicode(text, shortest: shortest)
+    }
+
+    /// What `foldUnicode` says, for text in ASCII: nearly all there is, and much faster read.
+    static func foldASCII(_ bytes: [UInt8], shortest: Int) throws(ValueFault) -> String {
+        var (start, end) = (0, bytes.count)
+        while start < end && isBlank(bytes[start]) { start += 1 }
+        while start < end && isBlank(bytes[end - 1]) { end -= 1 }
+        let name = bytes[start..<end]
+        guard (shortest...200).contains(name.count) else {
+            throw ValueFault("must be \(shortest) to 200 bytes long")
+        }
+        guard name.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else { throw ValueFault("must be printable text") }
+        guard !isPlaceholder(name) else {
+            throw ValueFault("must name this copy or machine alone, not be a placeholder that many share")
+        }
+        return uuid(in: name) ?? String(decoding: name, as: UTF8.self)
+    }
+
+    static func foldUnicode(_ text: some StringProtocol, shortest: Int) throws(ValueFault) -> String {
         let scalars = Array(text.unicodeScalars)
         let start = scalars.firstIndex { !isBlank($0) } ?? scalars.endIndex
         let end = scalars.lastIndex { !isBlank($0) }.map { $0 + 1 } ?? start
@@ -67,8 +89,11 @@ private enum SecretName {
         guard !isPlaceholder(name) else {
             throw ValueFault("must name this copy or machine alone, not be a placeholder that many share")
         }
-        return uuid(in: name) ?? name
+        return uuid(in: Array(name.utf8)[...]) ?? name
     }
+
+    /// The blanks of ASCII by Unicode's White_Space property.
+    private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
 
     private static func isBlank(_ scalar: Unicode.Scalar) -> Bool {
         scalar.properties.isWhitespace
@@ -83,24 +108,29 @@ private enum SecretName {
     }
 
     /// The folded form of a UUID, or `nil` where the name is none.
-    private static func uuid(in name: String) -> String? {
-        var bytes = Array(name.utf8)[...]
+    private static func uuid(in name: ArraySlice<UInt8>) -> String? {
+        var bytes = name
         if bytes.first == UInt8(ascii: "{") && bytes.last == UInt8(ascii: "}") && bytes.count == 38 {
             bytes = bytes.dropFirst().dropLast()
         }
         guard bytes.count == 36 else { return nil }
         var folded: [UInt8] = []
         folded.reserveCapacity(36)
-        for (place, byte) in bytes.enumerated() {
+        for byte in bytes {
+            let isDashDue =
+                switch folded.count {
+                case 8, 13, 18, 23: true
+                default: false
+                }
             switch byte {
             case UInt8(ascii: "-"):
-                guard [8, 13, 18, 23].contains(place) else { return nil }
+                guard isDashDue else { return nil }
                 folded.append(byte)
             case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"):
-                guard ![8, 13, 18, 23].contains(place) else { return nil }
+                guard !isDashDue else { return nil }
                 folded.append(byte)
             case UInt8(ascii: "A")...UInt8(ascii: "F"):
-                guard ![8, 13, 18, 23].contains(place) else { return nil }
+                guard !isDashDue else { return nil }
                 folded.append(byte | 0x20)
             default: return nil
             }
@@ -124,5 +154,27 @@ private enum SecretName {
         if scalars.allSatisfy({ $0 == first }) { return true }
         // The all-zero UUID, and zeros written in any other grouping.
         return scalars.allSatisfy { $0 == "0" || $0 == "-" || $0 == ":" || $0 == "." }
+    }
+
+    /// The same for a name in ASCII.
+    private static func isPlaceholder(_ name: ArraySlice<UInt8>) -> Bool {
+        var bare = name
+        while bare.count >= 2 && bare.first == UInt8(ascii: "{") && bare.last == UInt8(ascii: "}") {
+            bare = bare.dropFirst().dropLast()
+        }
+        guard let first = bare.first.map(lowercased) else { return true }
+        if bare.allSatisfy({ lowercased($0) == first }) { return true }
+        // The all-zero UUID, and zeros written in any other grouping.
+        let isZeros = bare.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "0"), UInt8(ascii: "-"), UInt8(ascii: ":"), UInt8(ascii: "."): true
+            default: false
+            }
+        }
+        return isZeros || placeholders.contains { $0.utf8.elementsEqual(bare.lazy.map(lowercased)) }
+    }
+
+    private static func lowercased(_ byte: UInt8) -> UInt8 {
+        (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
     }
 }

@@ -84,28 +84,26 @@ extension Timestamp {
     /// An instant outside `earliest` to `latest` is written as the nearer of the two.
     public var rfc3339: String {
         let civil = civil
-        var text: [UInt8] = []
-        text.reserveCapacity(20)
-        func append(_ value: Int64, width: Int) {
-            var divisor: Int64 = width == 4 ? 1000 : 10
-            while divisor > 0 {
-                text.append(UInt8(ascii: "0") + UInt8(value / divisor % 10))
-                divisor /= 10
+        return unsafe String(unsafeUninitializedCapacity: 20) { text in
+            func put(_ value: Int64, at place: Int) {
+                unsafe text[place] = UInt8(ascii: "0") + UInt8(value / 10)
+                unsafe text[place + 1] = UInt8(ascii: "0") + UInt8(value % 10)
             }
+            put(civil.year / 100, at: 0)
+            put(civil.year % 100, at: 2)
+            unsafe text[4] = UInt8(ascii: "-")
+            put(civil.month, at: 5)
+            unsafe text[7] = UInt8(ascii: "-")
+            put(civil.day, at: 8)
+            unsafe text[10] = UInt8(ascii: "T")
+            put(civil.secondOfDay / 3600, at: 11)
+            unsafe text[13] = UInt8(ascii: ":")
+            put(civil.secondOfDay / 60 % 60, at: 14)
+            unsafe text[16] = UInt8(ascii: ":")
+            put(civil.secondOfDay % 60, at: 17)
+            unsafe text[19] = UInt8(ascii: "Z")
+            return 20
         }
-        append(civil.year, width: 4)
-        text.append(UInt8(ascii: "-"))
-        append(civil.month, width: 2)
-        text.append(UInt8(ascii: "-"))
-        append(civil.day, width: 2)
-        text.append(UInt8(ascii: "T"))
-        append(civil.secondOfDay / 3600, width: 2)
-        text.append(UInt8(ascii: ":"))
-        append(civil.secondOfDay / 60 % 60, width: 2)
-        text.append(UInt8(ascii: ":"))
-        append(civil.secondOfDay % 60, width: 2)
-        text.append(UInt8(ascii: "Z"))
-        return String(decoding: text, as: UTF8.self)
     }
 }
 

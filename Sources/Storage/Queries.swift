@@ -36,6 +36,26 @@ public protocol Queries: ~Copyable {
         _ parameters: [String: Value],
         _ read: (inout Row) throws -> Void
     ) throws
+
+    /// The database's state version: `seq` of a bundle made from this snapshot. Equal versions mean equal rows.
+    ///
+    /// In a write transaction it is still that of the last commit: the new one is set just before COMMIT.
+    ///
+    /// - Throws: `StorageError`.
+    borrowing func stateVersion() throws -> Int64
+
+    /// What `read` finds. A snapshot answers from its reader's memory what was found there at the same state version;
+    /// a write transaction always reads.
+    ///
+    /// For what depends on rows and `key` alone: what depends on the time is to be judged after this.
+    /// That there is nothing (`nil`) is not remembered.
+    ///
+    /// - Throws: `StorageError`, and what `read` throws.
+    borrowing func recall<R: Sendable>(
+        _ key: RecallKey,
+        keeping: Recall,
+        _ read: () throws -> R?
+    ) throws -> R?
 }
 
 extension Queries where Self: ~Copyable {
@@ -86,12 +106,19 @@ extension Queries where Self: ~Copyable {
         try each(sql, [:], read)
     }
 
-    /// The database's state version: `seq` of a bundle made from this snapshot. Equal versions mean equal rows.
-    ///
-    /// In a write transaction it is still that of the last commit: the new one is set just before COMMIT.
-    ///
-    /// - Throws: `StorageError`.
-    public borrowing func stateVersion() throws -> Int64 {
+    /// See `Queries`.
+    public borrowing func stateVersion() throws -> Int64 { try readStateVersion() }
+
+    /// See `Queries`.
+    public borrowing func recall<R: Sendable>(
+        _ key: RecallKey,
+        keeping: Recall,
+        _ read: () throws -> R?
+    ) throws -> R? {
+        try read()
+    }
+
+    borrowing func readStateVersion() throws -> Int64 {
         guard let version = try first("SELECT version FROM state WHERE id = 1", { try $0.integer() }) else {
             throw StorageError(.corrupt, "the table state has no row")
         }

@@ -15,6 +15,7 @@ public struct Reader: ~Copyable {
     /// - Throws: `StorageError`, and what `body` throws.
     public borrowing func snapshot<R>(_ body: (borrowing Snapshot) throws -> R) throws -> R {
         try lent.connection.run("BEGIN")
+        lent.memory.begin()
         do {
             let result = try body(lent)
             try lent.connection.run("COMMIT")
@@ -29,6 +30,7 @@ public struct Reader: ~Copyable {
 /// The database at one moment: a read transaction, lent to a closure.
 public struct Snapshot: ~Copyable, Queries {
     let connection: Connection
+    let memory = SnapshotMemory()
 
     init(_ connection: consuming Connection) {
         self.connection = connection
@@ -59,5 +61,23 @@ public struct Snapshot: ~Copyable, Queries {
         _ read: (inout Row) throws -> Void
     ) throws {
         try connection.each(built: sql, parameters, read)
+    }
+
+    /// See `Queries`.
+    public borrowing func stateVersion() throws -> Int64 {
+        try memory.version { try readStateVersion() }
+    }
+
+    /// See `Queries`.
+    public borrowing func recall<R: Sendable>(
+        _ key: RecallKey,
+        keeping: Recall,
+        _ read: () throws -> R?
+    ) throws -> R? {
+        _ = try stateVersion()
+        if let known: R = memory.answer(to: key, keeping: keeping) { return known }
+        guard let found = try read() else { return nil }
+        memory.keep(found, as: key, keeping: keeping)
+        return found
     }
 }

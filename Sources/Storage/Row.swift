@@ -24,12 +24,39 @@ public struct Row: ~Copyable {
     /// The next column's text, or `nil` for NULL.
     public mutating func textOrNil() throws(StorageError) -> String? {
         guard try take(SQLITE_TEXT, "text") else { return nil }
-        let start = sqlite3_column_text(statement, column - 1)
-        let bytes = UnsafeBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column - 1)))
+        let bytes = textBytes
+        // Nearly all text is ASCII, which is found out much faster than whether other text is UTF-8.
+        if isASCII(bytes) { return String(decoding: bytes, as: UTF8.self) }
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw StorageError(.corrupt, "column \(name) is not UTF-8", sql: sql)
         }
         return text
+    }
+
+    /// What `read` makes of the next column's text, or `nil` for NULL: spares the making of a `String`.
+    ///
+    /// The bytes may be no UTF-8.
+    ///
+    /// - Throws: `StorageError`, and what `read` throws.
+    public mutating func textOrNil<R>(_ read: (Span<UInt8>) throws -> R) throws -> R? {
+        guard try take(SQLITE_TEXT, "text") else { return nil }
+        return try read(textBytes.span)
+    }
+
+    /// What `read` makes of the next column's text.
+    ///
+    /// The bytes may be no UTF-8.
+    ///
+    /// - Throws: `StorageError`, and what `read` throws.
+    public mutating func text<R>(_ read: (Span<UInt8>) throws -> R) throws -> R {
+        guard let result = try textOrNil(read) else { throw mismatch("text", found: "NULL") }
+        return result
+    }
+
+    /// The text of the column that was taken.
+    private var textBytes: UnsafeBufferPointer<UInt8> {
+        let start = sqlite3_column_text(statement, column - 1)
+        return UnsafeBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column - 1)))
     }
 
     /// The next column's integer.
@@ -72,6 +99,27 @@ public struct Row: ~Copyable {
         return [UInt8](UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column - 1))))
     }
 
+    /// What `read` makes of the next column's bytes: spares the making of an array.
+    ///
+    /// - Throws: `StorageError`, and what `read` throws.
+    public mutating func blob<R>(_ read: (Span<UInt8>) throws -> R) throws -> R {
+        guard let result = try blobOrNil(read) else { throw mismatch("a blob", found: "NULL") }
+        return result
+    }
+
+    /// What `read` makes of the next column's bytes, or `nil` for NULL.
+    ///
+    /// - Throws: `StorageError`, and what `read` throws.
+    public mutating func blobOrNil<R>(_ read: (Span<UInt8>) throws -> R) throws -> R? {
+        guard try take(SQLITE_BLOB, "a blob") else { return nil }
+        let start = sqlite3_column_blob(statement, column - 1)
+        let bytes = UnsafeBufferPointer(
+            start: start?.assumingMemoryBound(to: UInt8.self),
+            count: Int(sqlite3_column_bytes(statement, column - 1))
+        )
+        return try read(bytes.span)
+    }
+
     /// Passes over one column, whatever is in it.
     public mutating func skip() { column += 1 }
 
@@ -94,4 +142,17 @@ public struct Row: ~Copyable {
     private var name: String { sqlite3_column_name(statement, column - 1).map { String(cString: $0) } ?? "\(column)" }
 
     private var sql: String? { sqlite3_sql(statement).map { String(cString: $0) } }
+}
+
+/// Whether no byte is above 127; eight at a time.
+private func isASCII(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    let raw = UnsafeRawBufferPointer(bytes)
+    var index = 0
+    while index + 8 <= raw.count {
+        guard raw.loadUnaligned(fromByteOffset: index, as: UInt64.self) & 0x8080_8080_8080_8080 == 0 else {
+            return false
+        }
+        index += 8
+    }
+    return raw[index...].allSatisfy { $0 < 0x80 }
 }

@@ -105,13 +105,18 @@ public struct CredentialService: Sendable {
         at now: Timestamp,
         in db: borrowing DB
     ) throws -> Principal? {
-        guard (1...256).contains(token.count),
-            let credential = try CredentialStore.find(tokenDigest: digest(of: token), in: db),
-            credential.isValid(at: now),
-            let vendor = try VendorStore.find(credential.vendor, in: db)
-        else { return nil }
-        let product = try credential.product.flatMap { try ProductStore.find($0, in: db) }
-        return Principal(credential: credential, vendor: vendor, product: product)
+        guard (1...256).contains(token.count) else { return nil }
+        let digest = digest(of: token)
+        let found = try db.recall(RecallKey("principal", digest), keeping: .many) { () throws -> Principal? in
+            guard let credential = try CredentialStore.find(tokenDigest: digest, in: db),
+                let vendor = try VendorStore.find(credential.vendor, in: db)
+            else { return nil }
+            let product = try credential.product.flatMap { try ProductStore.find($0, in: db) }
+            return Principal(credential: credential, vendor: vendor, product: product)
+        }
+        // Judged each time: an end comes without a write.
+        guard let found, found.credential.isValid(at: now) else { return nil }
+        return found
     }
 
     private static func digest(of token: [UInt8]) -> Digest256 {

@@ -110,15 +110,17 @@ package enum ActivationStore {
         heldBy install: Install.ID,
         in db: borrowing DB
     ) throws -> [Activation] {
-        try db.all(
-            """
-            SELECT id, license_id, install_id, fingerprint, device_name, platform, activated_at, last_seen_at,
-                lease_renewed_at, lease_expires_at, released_at, release_reason
-            FROM activations WHERE install_id = :install_id AND released_at IS NULL ORDER BY id
-            """,
-            ["install_id": .id(install)],
-            read
-        )
+        try db.recall(RecallKey("seats of an install", install), keeping: .latest) {
+            try db.all(
+                """
+                SELECT id, license_id, install_id, fingerprint, device_name, platform, activated_at, last_seen_at,
+                    lease_renewed_at, lease_expires_at, released_at, release_reason
+                FROM activations WHERE install_id = :install_id AND released_at IS NULL ORDER BY id
+                """,
+                ["install_id": .id(install)],
+                read
+            )
+        } ?? []
     }
 
     /// How many seats of a license are held at `now`; says in SQL what `Activation.isHeld` says.

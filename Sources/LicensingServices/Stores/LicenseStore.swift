@@ -71,21 +71,55 @@ package enum LicenseStore {
     }
 
     package static func find<DB: Queries & ~Copyable>(_ id: License.ID, in db: borrowing DB) throws -> License? {
-        try db.first("SELECT * FROM license_facts WHERE id = :id", ["id": .id(id)], { row in try read(&row) })
+        try db.recall(RecallKey("license", id), keeping: .latest) {
+            try db.first(
+                """
+                SELECT id, product_id, mode, customer_id, standing, standing_reason, created_at, starts_at, expires_at,
+                    term_anchor, term_months, pending_duration, maintenance_until, first_activated_at, seat_limit_kind,
+                    seat_limit, seat_policy, offline_life, environment, order_id,
+                    (SELECT last_four FROM license_keys WHERE license_id = licenses.id AND replaced_at IS NULL),
+                    plan_id
+                FROM licenses WHERE id = :id
+                """,
+                ["id": .id(id)],
+                { row in try read(&row) { row in try planNamed(&row, in: db) } }
+            )
+        }
     }
 
     /// The license of one product and mode; what belongs to another is not there.
+    ///
+    /// Takes the same way whether there is none or it is another's: what is not there is not read.
     package static func find<DB: Queries & ~Copyable>(
         _ id: License.ID,
         of product: Product.ID,
         mode: Mode,
         in db: borrowing DB
     ) throws -> License? {
-        try db.first(
-            "SELECT * FROM license_facts WHERE id = :id AND product_id = :product_id AND mode = :mode",
-            ["id": .id(id), "product_id": .id(product), "mode": .word(mode)],
-            { row in try read(&row) }
-        )
+        let license = try db.recall(RecallKey("license", id), keeping: .latest) {
+            try db.first(
+                """
+                SELECT id, product_id, mode, customer_id, standing, standing_reason, created_at, starts_at, expires_at,
+                    term_anchor, term_months, pending_duration, maintenance_until, first_activated_at, seat_limit_kind,
+                    seat_limit, seat_policy, offline_life, environment, order_id,
+                    (SELECT last_four FROM license_keys WHERE license_id = licenses.id AND replaced_at IS NULL),
+                    plan_id
+                FROM licenses WHERE id = :id AND product_id = :product_id AND mode = :mode
+                """,
+                ["id": .id(id), "product_id": .id(product), "mode": .word(mode)],
+                { row in try read(&row) { row in try planNamed(&row, in: db) } }
+            )
+        }
+        guard let license, license.product == product, license.mode == mode else { return nil }
+        return license
+    }
+
+    /// The plan that the next column names.
+    private static func planNamed<DB: Queries & ~Copyable>(_ row: inout Row, in db: borrowing DB) throws -> Plan {
+        guard let plan = try PlanStore.find(try row.id(), in: db) else {
+            throw StorageError(.corrupt, "a license without its plan")
+        }
+        return plan
     }
 
     package static func find<DB: Queries & ~Copyable>(
@@ -122,20 +156,13 @@ package enum LicenseStore {
         ).flatMap { $0 }
     }
 
-    /// Licenses that an install holds an unreleased seat of, with that seat; running out of a lease is not looked at.
+    /// Licenses that an install holds an unreleased seat of, by id; running out of a lease is not looked at.
     package static func seated<DB: Queries & ~Copyable>(
         _ install: Install.ID,
         in db: borrowing DB
     ) throws -> [License] {
-        try db.all(
-            """
-            SELECT * FROM license_facts WHERE id IN (
-                SELECT license_id FROM activations WHERE install_id = :install_id AND released_at IS NULL
-            ) ORDER BY id
-            """,
-            ["install_id": .id(install)],
-            { row in try read(&row) }
-        )
+        try ActivationStore.unreleased(heldBy: install, in: db).map(\.license).sorted()
+            .compactMap { try find($0, in: db) }
     }
 
     /// The licenses of one customer for one product and mode.
@@ -157,6 +184,11 @@ package enum LicenseStore {
 
     /// Reads the columns of `license_facts`, in their order there.
     static func read(_ row: inout Row) throws -> License {
+        try read(&row, plan: PlanStore.read)
+    }
+
+    /// Reads the columns of a license, those of `license_facts` up to the plan's, which `plan` reads.
+    private static func read(_ row: inout Row, plan: (inout Row) throws -> Plan) throws -> License {
         let id = try row.id(of: License.self)
         let product = try row.id(of: Product.self)
         let mode: Mode = try row.word()
@@ -185,7 +217,7 @@ package enum LicenseStore {
             id: id,
             product: product,
             mode: mode,
-            plan: try PlanStore.read(&row),
+            plan: try plan(&row),
             customer: customer,
             standing: standing,
             standingReason: standingReason,

@@ -103,6 +103,13 @@ package enum PlanStore {
         )
     }
 
+    /// The plan of this id. Few plans serve many licenses, so it is remembered.
+    package static func find<DB: Queries & ~Copyable>(_ id: Plan.ID, in db: borrowing DB) throws -> Plan? {
+        try db.recall(RecallKey("plan", id), keeping: .many) {
+            try db.first("SELECT * FROM plan_facts WHERE id = :id", ["id": .id(id)], { row in try read(&row) })
+        }
+    }
+
     /// Plans of one product in the order of their codes, those after `cursor` (exclusive), at most `limit`.
     package static func list<DB: Queries & ~Copyable>(
         of product: Product.ID,

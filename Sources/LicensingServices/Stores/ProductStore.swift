@@ -51,15 +51,17 @@ package enum ProductStore {
     }
 
     package static func find<DB: Queries & ~Copyable>(_ id: Product.ID, in db: borrowing DB) throws -> Product? {
-        try db.first(
-            """
-            SELECT id, vendor_id, slug, name, key_prefix, trial_duration, trial_plan, trial_start, offline_life,
-                refresh_after, free_tier, keep_license_keys, minimum_version, extra
-            FROM products WHERE id = :id
-            """,
-            ["id": .id(id)],
-            read
-        )
+        try db.recall(RecallKey("product", id), keeping: .many) {
+            try db.first(
+                """
+                SELECT id, vendor_id, slug, name, key_prefix, trial_duration, trial_plan, trial_start, offline_life,
+                    refresh_after, free_tier, keep_license_keys, minimum_version, extra
+                FROM products WHERE id = :id
+                """,
+                ["id": .id(id)],
+                read
+            )
+        }
     }
 
     package static func find<DB: Queries & ~Copyable>(

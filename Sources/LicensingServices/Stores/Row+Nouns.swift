@@ -29,11 +29,14 @@ extension Value {
 
 extension Row {
     mutating func id<Entity>(of _: Entity.Type = Entity.self) throws -> Identifier<Entity> {
-        try decoded(text(), "an identifier") { Identifier<Entity>($0) }
+        guard let id = try text({ Identifier<Entity>(utf8: $0) }) else { throw corrupt("an identifier") }
+        return id
     }
 
     mutating func idOrNil<Entity>(of _: Entity.Type = Entity.self) throws -> Identifier<Entity>? {
-        try textOrNil().map { text in try decoded(text, "an identifier") { Identifier<Entity>($0) } }
+        guard let read = try textOrNil({ Identifier<Entity>(utf8: $0) }) else { return nil }
+        guard let id = read else { throw corrupt("an identifier") }
+        return id
     }
 
     mutating func instant() throws -> Timestamp { Timestamp(secondsSinceEpoch: try integer()) }
@@ -41,13 +44,13 @@ extension Row {
     mutating func instantOrNil() throws -> Timestamp? { try integerOrNil().map { Timestamp(secondsSinceEpoch: $0) } }
 
     mutating func digest() throws -> Digest256 {
-        guard let digest = Digest256(bytes: try blob()) else { throw corrupt("a digest of 32 bytes") }
+        guard let digest = try blob({ Digest256($0) }) else { throw corrupt("a digest of 32 bytes") }
         return digest
     }
 
     mutating func digestOrNil() throws -> Digest256? {
-        guard let bytes = try blobOrNil() else { return nil }
-        guard let digest = Digest256(bytes: bytes) else { throw corrupt("a digest of 32 bytes") }
+        guard let read = try blobOrNil({ Digest256($0) }) else { return nil }
+        guard let digest = read else { throw corrupt("a digest of 32 bytes") }
         return digest
     }
 

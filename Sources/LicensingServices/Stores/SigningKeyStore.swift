@@ -96,15 +96,17 @@ package enum SigningKeyStore {
         mode: Mode,
         in db: borrowing DB
     ) throws -> SigningKeyRecord? {
-        try db.first(
-            """
-            SELECT id, vendor_id, mode, state, kid, spki, private_sealed, created_at, activated_at, published_until
-            FROM signing_keys
-            WHERE vendor_id = :vendor_id AND mode = :mode AND algorithm = 'ES256' AND state = 'active'
-            """,
-            ["vendor_id": .id(vendor), "mode": .word(mode)],
-            read
-        )
+        try db.recall(RecallKey("active signing key", vendor, mode), keeping: .many) {
+            try db.first(
+                """
+                SELECT id, vendor_id, mode, state, kid, spki, private_sealed, created_at, activated_at, published_until
+                FROM signing_keys
+                WHERE vendor_id = :vendor_id AND mode = :mode AND algorithm = 'ES256' AND state = 'active'
+                """,
+                ["vendor_id": .id(vendor), "mode": .word(mode)],
+                read
+            )
+        }
     }
 
     package static func find<DB: Queries & ~Copyable>(kid: String, in db: borrowing DB) throws -> SigningKeyRecord? {

@@ -43,13 +43,15 @@ package enum VendorStore {
     }
 
     package static func find<DB: Queries & ~Copyable>(_ id: Vendor.ID, in db: borrowing DB) throws -> Vendor? {
-        try db.first(
-            """
-            SELECT id, slug, name, issuer, issuer_is_configured, validation_quota FROM vendors WHERE id = :id
-            """,
-            ["id": .id(id)],
-            read
-        )
+        try db.recall(RecallKey("vendor", id), keeping: .many) {
+            try db.first(
+                """
+                SELECT id, slug, name, issuer, issuer_is_configured, validation_quota FROM vendors WHERE id = :id
+                """,
+                ["id": .id(id)],
+                read
+            )
+        }
     }
 
     /// The vendor that signs as `issuer`, of which there is at most one on a server.
