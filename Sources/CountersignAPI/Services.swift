@@ -2,9 +2,11 @@ public import Cryptography
 public import Licensing
 public import LicensingServices
 
-/// Everything that answers are made of, the same value for every loop: no service has state of its own, but for the count
-/// of validations.
-public struct Services: Sendable {
+/// Everything that answers are made of, the same for every loop: no service has state of its own, but for the count of
+/// validations.
+///
+/// A class, so that each request's contact holds one reference to it, not a copy of all.
+public final class Services: Sendable {
     /// What secrets are looked up and sealed with.
     public let keys: DataKeys
     /// Claims, renews and releases seats.

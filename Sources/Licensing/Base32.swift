@@ -3,16 +3,14 @@ enum Base32 {
     /// The 32 symbols by value: digits, then letters without `I`, `L`, `O` and `U`.
     static let symbols: [UInt8] = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)
 
-    /// The symbol of a value below 32.
+    /// The symbol of a value below 32. Sums instead of branches: random values foretell none.
     static func symbol(_ value: UInt8) -> UInt8 {
-        switch value {
-        case ..<10: UInt8(ascii: "0") + value
-        case ..<18: UInt8(ascii: "A") + (value - 10)
-        case ..<20: UInt8(ascii: "J") + (value - 18)
-        case ..<22: UInt8(ascii: "M") + (value - 20)
-        case ..<27: UInt8(ascii: "P") + (value - 22)
-        default: UInt8(ascii: "V") + (value - 27)
-        }
+        let letters: UInt8 = value > 9 ? 7 : 0
+        let withoutI: UInt8 = value > 17 ? 1 : 0
+        let withoutL: UInt8 = value > 19 ? 1 : 0
+        let withoutO: UInt8 = value > 21 ? 1 : 0
+        let withoutU: UInt8 = value > 26 ? 1 : 0
+        return UInt8(ascii: "0") &+ value &+ letters &+ withoutI &+ withoutL &+ withoutO &+ withoutU
     }
 
     /// The value of an upper-case symbol, or `nil` where the byte is none.

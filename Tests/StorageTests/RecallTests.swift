@@ -2,7 +2,7 @@ import Licensing
 import Storage
 import Testing
 
-@Suite("What a reader remembers") struct RecallTests {
+@Suite("What a reader remembers") final class RecallTests {
     let folder: TemporaryFolder
     let database: Database
     let writer: CommandLineConnection
@@ -16,15 +16,27 @@ import Testing
         reader = try database.openReader()
     }
 
-    /// Asks for `answer`; what was read, and whether it was.
-    func ask(_ answer: Int?, _ key: RecallKey? = nil, keeping: Recall = .many) throws -> (answer: Int?, wasRead: Bool) {
-        try reader.snapshot { db in
+    /// What a snapshot answered, and whether it had to read.
+    struct Asked: Equatable {
+        let answer: Int?
+        let wasRead: Bool
+
+        init(_ answer: Int?, wasRead: Bool) {
+            self.answer = answer
+            self.wasRead = wasRead
+        }
+    }
+
+    /// Asks a question to which the database would say `answer`.
+    func ask(_ answer: Int?, _ key: RecallKey? = nil, keeping: Recall = .many) throws -> Asked {
+        let key = key ?? self.key
+        return try reader.snapshot { db in
             var wasRead = false
-            let found = try db.recall(key ?? self.key, keeping: keeping) {
+            let found = try db.recall(key, keeping: keeping) { () -> Int? in
                 wasRead = true
                 return answer
             }
-            return (found, wasRead)
+            return Asked(found, wasRead: wasRead)
         }
     }
 
@@ -34,13 +46,13 @@ import Testing
 
     @Test("an answer is read once for each state version", arguments: [Recall.many, .latest])
     func version(keeping: Recall) throws {
-        #expect(try ask(1, keeping: keeping) == (1, true))
-        #expect(try ask(2, keeping: keeping) == (1, false))
+        #expect(try ask(1, keeping: keeping) == Asked(1, wasRead: true))
+        #expect(try ask(2, keeping: keeping) == Asked(1, wasRead: false))
 
         try commit()
 
-        #expect(try ask(3, keeping: keeping) == (3, true))
-        #expect(try ask(4, keeping: keeping) == (3, false))
+        #expect(try ask(3, keeping: keeping) == Asked(3, wasRead: true))
+        #expect(try ask(4, keeping: keeping) == Asked(3, wasRead: false))
     }
 
     @Test("what committed while a snapshot is open shows in the next one")
@@ -48,40 +60,41 @@ import Testing
         try reader.snapshot { db in
             let before = try db.stateVersion()
             try commit()
-            #expect(try db.stateVersion() == before)
-            #expect(try db.recall(key, keeping: .many) { 1 } == 1)
+            let after = try db.stateVersion()
+            let answer = try db.recall(key, keeping: .many) { 1 }
+            #expect(after == before && answer == 1)
         }
 
-        #expect(try ask(2) == (2, true))
+        #expect(try ask(2) == Asked(2, wasRead: true))
     }
 
     @Test("that there is nothing is not remembered")
     func nothing() throws {
-        #expect(try ask(nil) == (nil, true))
-        #expect(try ask(1) == (1, true))
+        #expect(try ask(nil) == Asked(nil, wasRead: true))
+        #expect(try ask(1) == Asked(1, wasRead: true))
     }
 
     @Test("of a question whose last answer is kept, another key takes the place")
     func latest() throws {
         let other = RecallKey("a question", Identifier<License>(high: 1, low: 3))
-        #expect(try ask(1, keeping: .latest) == (1, true))
-        #expect(try ask(2, other, keeping: .latest) == (2, true))
+        #expect(try ask(1, keeping: .latest) == Asked(1, wasRead: true))
+        #expect(try ask(2, other, keeping: .latest) == Asked(2, wasRead: true))
 
-        #expect(try ask(3, keeping: .latest) == (3, true))
+        #expect(try ask(3, keeping: .latest) == Asked(3, wasRead: true))
     }
 
     @Test("keys differ by question, entity, mode and digest")
     func keys() throws {
         let id = Identifier<License>(high: 1, low: 2)
-        let digest = try #require(Digest256(bytes: Array(repeating: 1, count: 32)))
+        let digest = try #require(Digest256(bytes: [UInt8](repeating: 1, count: 32)))
         let keys = [
             key, RecallKey("another question", id), RecallKey("a question", id, .live),
             RecallKey("a question", id, .test), RecallKey("a question", digest),
             RecallKey("a question", Identifier<License>(high: 2, low: 1)),
         ]
 
-        for (number, key) in keys.enumerated() { #expect(try ask(number, key) == (number, true)) }
-        for (number, key) in keys.enumerated() { #expect(try ask(-1, key) == (number, false)) }
+        for (number, key) in keys.enumerated() { #expect(try ask(number, key) == Asked(number, wasRead: true)) }
+        for (number, key) in keys.enumerated() { #expect(try ask(-1, key) == Asked(number, wasRead: false)) }
     }
 
     @Test("more keys than are remembered are read anew, and right")
@@ -97,8 +110,9 @@ import Testing
     @Test("a write transaction always reads")
     func writing() throws {
         try writer.write { db in
-            #expect(try db.recall(key, keeping: .many) { 1 } == 1)
-            #expect(try db.recall(key, keeping: .many) { 2 } == 2)
+            let first = try db.recall(key, keeping: .many) { 1 }
+            let second = try db.recall(key, keeping: .many) { 2 }
+            #expect(first == 1 && second == 2)
         }
     }
 }

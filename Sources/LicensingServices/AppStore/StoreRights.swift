@@ -27,6 +27,8 @@ public enum StoreRights {
         at now: Timestamp,
         in db: borrowing DB
     ) throws -> [Grant] {
+        // What an install presented belongs to a connection of its product.
+        guard try StoreConnectionStore.exists(of: install.product, in: db) else { return [] }
         let links = try PurchaseLinkStore.all(of: install.id, in: db)
         guard !links.isEmpty else { return [] }
         var connections = ConnectionTable()

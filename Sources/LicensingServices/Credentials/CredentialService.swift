@@ -18,9 +18,15 @@ public struct Principal: Sendable {
     public let vendor: Vendor
     /// The one product it is for; `nil`: the whole vendor.
     public let product: Product?
-
     /// The caller that an app's credential stands for; `nil` for one of a whole vendor.
-    public var caller: Caller? { product.map { Caller(vendor: vendor, product: $0, mode: credential.mode) } }
+    public let caller: Caller?
+
+    init(credential: CredentialRecord, vendor: Vendor, product: Product?) {
+        self.credential = credential
+        self.vendor = vendor
+        self.product = product
+        caller = product.map { Caller(vendor: vendor, product: $0, mode: credential.mode) }
+    }
 }
 
 /// Makes credentials, and recognizes their tokens.

@@ -97,7 +97,7 @@ public enum MeterService {
         at now: Timestamp,
         in db: borrowing DB
     ) throws -> [MeterReport] {
-        let meters = try MeterStore.list(of: caller.product.id, in: db)
+        let meters = try MeterStore.all(of: caller.product.id, in: db)
         guard !meters.isEmpty else { return [] }
         let held = try HeldLicenses.read(by: install, in: db)
         let plans = held.active(at: now).map(\.plan)

@@ -60,6 +60,13 @@ package enum MeterStore {
         )
     }
 
+    /// Every meter of a product, by name.
+    package static func all<DB: Queries & ~Copyable>(of product: Product.ID, in db: borrowing DB) throws -> [Meter] {
+        try db.recall(RecallKey("meters of a product", product), keeping: .many) {
+            try list(of: product, in: db)
+        } ?? []
+    }
+
     /// The limit of each meter of a product.
     package static func limits<DB: Queries & ~Copyable>(
         of product: Product.ID,
