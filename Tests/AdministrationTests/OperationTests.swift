@@ -152,7 +152,12 @@ import Testing
     func dryRuns() throws {
         _ = try console.prepared()
         let copy = console.folder.path + "/copy.db"
+        try Data("mine".utf8).write(to: URL(filePath: copy + ".dry-run"))
+        let before = try FileManager.default.contentsOfDirectory(atPath: console.folder.path).sorted()
         try console.json("backup \(copy) --dry-run")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: console.folder.path).sorted() == before)
+        #expect(try String(contentsOfFile: copy + ".dry-run", encoding: .utf8) == "mine")
+        try FileManager.default.removeItem(atPath: copy + ".dry-run")
         #expect(!FileManager.default.fileExists(atPath: copy))
         try console.json("backup \(copy)")
         try console.json("admin vendor create --slug later")
