@@ -19,6 +19,7 @@ COPY migrations migrations
 # SwiftPM wants the folder of every target that the package names, also of tests it does not build.
 COPY Tests Tests
 RUN swift build -c release --product countersign --static-swift-stdlib -Xswiftc -cross-module-optimization \
+        -Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now --disable-local-rpath \
     && install -D -m 0755 -s .build/release/countersign /out/countersign \
     && install -d -m 0700 /out/data
 

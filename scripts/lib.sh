@@ -65,6 +65,9 @@ build_packages=(libsqlite3-dev libssl-dev pkg-config)
 # build_release: the executable as it is shipped; prints its path.
 build_release() {
     local options=(-c release --product countersign --static-swift-stdlib -Xswiftc -cross-module-optimization)
+    # All symbols bound at the start and their table read-only from then on (full RELRO); libraries from the system alone,
+    # never from beside the executable.
+    options+=(-Xlinker -z -Xlinker relro -Xlinker -z -Xlinker now --disable-local-rpath)
     swift build "${options[@]}" >&2 || die "the release build failed; see above"
     printf '%s/countersign\n' "$(swift build "${options[@]}" --show-bin-path)"
 }

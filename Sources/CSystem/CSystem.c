@@ -5,6 +5,11 @@
 
 #include <pthread.h>
 #include <string.h>
+#include <sys/resource.h>
+
+#if defined(__linux__)
+#include <sys/prctl.h>
+#endif
 
 #if defined(__linux__)
 int cs_accept(int listener, struct sockaddr *address, socklen_t *length) {
@@ -26,6 +31,15 @@ void cs_name_thread(const char *name) {
 extern char **environ;
 
 const char *const *cs_environment(void) { return (const char *const *)environ; }
+
+int cs_forbid_core_dumps(void) {
+    const struct rlimit none = {0, 0};
+    int failed = setrlimit(RLIMIT_CORE, &none);
+#if defined(__linux__)
+    if (prctl(PR_SET_DUMPABLE, 0) != 0) failed = -1;
+#endif
+    return failed;
+}
 
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)

@@ -1,9 +1,12 @@
 import Administration
+import SystemPrimitives
 
 /// The program: everything it needs of the world is read here, once.
 @main
 enum Countersign {
     static func main() {
+        // Before any secret is read: what a crash writes must not hold one.
+        CoreDumps.forbid()
         let environment = ProcessEnvironment.all()
         let surroundings = Surroundings.process(environment: environment) { environment, options in
             try ConfiguredCommand.settings(environment, options)

@@ -100,4 +100,21 @@ import Testing
         #expect(second.errors.contains(address))
         #expect(try server.stop().code == 0)
     }
+
+    #if os(Linux)
+        @Test("a crash leaves no memory behind: no core files, by limit")
+        func noCoreFiles() throws {
+            let program = try Program()
+            let server = try program.serve()
+
+            let limits = try String(
+                contentsOfFile: "/proc/\(server.process.processIdentifier)/limits",
+                encoding: .utf8
+            )
+
+            let line = try #require(limits.split(separator: "\n").first { $0.hasPrefix("Max core file size") })
+            #expect(line.split(separator: " ").suffix(3).prefix(2) == ["0", "0"])
+            #expect(try server.stop().code == 0)
+        }
+    #endif
 }

@@ -22,6 +22,10 @@ void cs_name_thread(const char *name);
 /// The process's environment, `NAME=value` each, ended by NULL; `environ` itself is a variable Swift may not read.
 const char *const *cs_environment(void);
 
+/// Keeps this process's memory out of core files and away from debuggers of its own user: no core file by limit, and
+/// not dumpable, which also holds where cores go to a program. 0, or -1 with `errno` set.
+int cs_forbid_core_dumps(void);
+
 /// Tells ThreadSanitizer that the lock at this address was taken, or is about to be released. It cannot see the slow
 /// path of Swift's `Mutex`, which lives in a library built without it. Both do nothing in other builds.
 void cs_lock_acquired(const void *lock);
