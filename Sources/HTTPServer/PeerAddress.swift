@@ -26,6 +26,8 @@ public struct PeerAddress: Hashable, Sendable, CustomStringConvertible {
 
     /// Reads `192.0.2.1`, `2001:db8::1` or `[2001:db8::1]`; nothing else, no port, no name.
     public init?(parsing text: String) {
+        // C would read up to the NUL and take the rest for nothing.
+        guard !text.utf8.contains(0) else { return nil }
         var text = text
         if text.hasPrefix("[") && text.hasSuffix("]") {
             text = String(text.dropFirst().dropLast())

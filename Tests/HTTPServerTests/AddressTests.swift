@@ -23,6 +23,23 @@ import Testing
     }
 
     @Test(
+        "nothing hides behind a NUL, where C would stop to read",
+        arguments: [
+            "192.0.2.1\u{0}", "192.0.2.1\u{0}.evil.example", "2001:db8::1\u{0}:2", "[2001:db8::1\u{0}]", "\u{0}",
+        ]
+    )
+    func nul(text: String) {
+        #expect(PeerAddress(parsing: text) == nil)
+        #expect(NetworkPrefix(parsing: text) == nil)
+        #expect(NetworkPrefix(parsing: "\(text)/32") == nil)
+        #expect(ListenAddress(parsing: "\(text):80") == nil)
+        let client = ClientAddress(peer: .loopback, trusting: NetworkPrefix(parsing: "127.0.0.1").map { [$0] } ?? []) {
+            [text]
+        }
+        #expect(client == .known(.loopback))
+    }
+
+    @Test(
         "addresses of nobody in particular are local",
         arguments: [
             ("127.0.0.1", true), ("127.255.0.1", true), ("10.0.0.1", true), ("172.16.0.1", true),
