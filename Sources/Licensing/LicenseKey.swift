@@ -100,7 +100,10 @@ extension LicenseKey {
             cleaned = Self.cleanedASCII(bytes)
         } else {
             guard text.unicodeScalars.count <= Self.longest else { throw .tooLong }
-            cleaned = Array(Self.cleanedUnicode(text).utf8)
+            let folded = Self.cleanedUnicode(text)
+            // Some letters are several in upper case: a key must be able to read its own spelling.
+            guard folded.unicodeScalars.count <= Self.longest else { throw .tooLong }
+            cleaned = Array(folded.utf8)
         }
         guard !cleaned.isEmpty else { throw .empty }
         guard let values = try Self.values(of: cleaned, prefix: prefix) else {

@@ -136,6 +136,19 @@ import Testing
         #expect(!key.isProductForm)
     }
 
+    @Test(
+        "a key in letters that grow in upper case is as long as what is kept of it, which reads the same",
+        arguments: [("\u{FB01}", 64), ("\u{FB03}", 42), ("\u{DF}", 64), ("\u{1F80}", 64), ("\u{FF41}", 128)]
+    )
+    func growing(letter: String, most: Int) throws {
+        let key = try LicenseKey(String(repeating: letter, count: most), prefix: prefix)
+
+        #expect(try LicenseKey(key.text, prefix: prefix) == key)
+        #expect(throws: LicenseKey.Fault.tooLong) {
+            try LicenseKey(String(repeating: letter, count: most + 1), prefix: prefix)
+        }
+    }
+
     @Test("what is longer than 128 characters or empty once cleaned is neither looked up nor malformed")
     func limits() throws {
         #expect(throws: LicenseKey.Fault.tooLong) { try LicenseKey(String(repeating: "A", count: 129), prefix: prefix) }
