@@ -15,6 +15,12 @@ let package = Package(
         .library(name: "Bundles", targets: ["Bundles"]),
         .library(name: "AppStore", targets: ["AppStore"]),
         .library(name: "HTTPServer", targets: ["HTTPServer"]),
+        .library(name: "Storage", targets: ["Storage"]),
+        .library(name: "Diagnostics", targets: ["Diagnostics"]),
+        .library(name: "LicensingServices", targets: ["LicensingServices"]),
+        .library(name: "CountersignWire", targets: ["CountersignWire"]),
+        .library(name: "CountersignAPI", targets: ["CountersignAPI"]),
+        .library(name: "Administration", targets: ["Administration"]),
     ],
     targets: [
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),

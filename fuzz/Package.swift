@@ -6,20 +6,30 @@ import PackageDescription
 let fuzzers: [(name: String, products: [String])] = [
     ("FuzzJSON", ["StrictJSON"]),
     ("FuzzHTTP", ["HTTPServer"]),
+    ("FuzzHeaders", ["HTTPServer", "CountersignAPI"]),
     ("FuzzLicenseKey", ["Licensing"]),
-    ("FuzzBundle", ["Bundles", "Licensing", "Cryptography"]),
-    ("FuzzStore", ["AppStore", "Licensing"]),
+    ("FuzzValues", ["Licensing", "LicensingServices"]),
+    ("FuzzBundle", ["Bundles", "Licensing", "Cryptography", "StrictJSON"]),
+    ("FuzzChain", ["Cryptography"]),
+    ("FuzzStore", ["AppStore", "Licensing", "Cryptography"]),
+    ("FuzzSeed", ["Administration", "CountersignWire", "LicensingServices", "Licensing", "Storage", "StrictJSON"]),
+    ("FuzzCSV", ["LicensingServices", "Licensing", "Storage"]),
+    ("FuzzConfiguration", ["HTTPServer", "Diagnostics", "StrictJSON"]),
 ]
 
 let package = Package(
     name: "fuzz",
     dependencies: [.package(name: "countersign", path: "..")],
-    targets: fuzzers.map { fuzzer in
-        .executableTarget(
-            name: fuzzer.name,
-            dependencies: fuzzer.products.map { .product(name: $0, package: "countersign") },
-            swiftSettings: [.unsafeFlags(["-parse-as-library"])]
-        )
-    },
+    targets: [
+        .target(name: "FuzzSupport", dependencies: [.product(name: "Cryptography", package: "countersign")])
+    ]
+        + fuzzers.map { fuzzer in
+            .executableTarget(
+                name: fuzzer.name,
+                dependencies: ["FuzzSupport"]
+                    + fuzzer.products.map { .product(name: $0, package: "countersign") },
+                swiftSettings: [.unsafeFlags(["-parse-as-library"])]
+            )
+        },
     swiftLanguageModes: [.v6]
 )

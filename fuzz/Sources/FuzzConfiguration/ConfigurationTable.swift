@@ -1,0 +1,1 @@
+../../../Sources/countersign/ConfigurationTable.swift
