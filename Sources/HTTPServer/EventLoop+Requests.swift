@@ -126,7 +126,6 @@ extension EventLoop where Context: ~Copyable {
         if case .route(let index, _) = match { route = index }
         let exchange = exchange(bytes, slot, route: route)
         if head.expectsOther { return refuse(bytes, .expectationFailed, exchange, slot, &context) }
-        if head.method == .unknown { return refuse(bytes, .methodNotImplemented, exchange, slot, &context) }
         if head.isAsterisk {
             let response = HTTPResponse(.noContent, fields: [HTTPField("Allow", settings.router.table.allMethods)])
             return answer(bytes, response, exchange, slot, &context)

@@ -56,8 +56,10 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
     var now: UInt64
     var lastScan: UInt32 = 0
     var lastTick: UInt32 = 0
-    var isStopping = false
-    var stopDeadline: UInt32 = 0
+    /// The tick at which connections that are still busy are given up; nil until the loop is told to stop. One value, so
+    /// that nothing can stop before its deadline is known.
+    var stopDeadline: UInt32?
+    var isStopping: Bool { stopDeadline != nil }
 
     /// Ticks of the coarse clock in a second; time-outs are late by up to a tick and a scan, never early.
     static var ticksPerSecond: UInt32 { 8 }
@@ -132,11 +134,12 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
             let wasStopping = isStopping
             if hasMail {
                 // Read before the mail is taken: a socket posted before the wish to stop is among the mail.
-                isStopping = isStopping || mailbox.isStopping
+                if !isStopping && mailbox.isStopping { stopDeadline = ticks &+ graceTicks }
                 takeMail(&context)
             }
             submit(&context)
             handOut()
+            if isStopping && !wasStopping { beginStop() }
             let ticks = ticks
             if ticks &- lastScan >= EventLoop.ticksPerScan {
                 lastScan = ticks
@@ -147,10 +150,7 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
                 lastTick = ticks
                 context.tick()
             }
-            if isStopping {
-                if !wasStopping { beginStop() }
-                if openSlots == 0 { break }
-            }
+            if isStopping && openSlots == 0 { break }
         }
         context.tick()
     }
@@ -170,6 +170,10 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
     /// The tick at which `seconds` are over; 0 for no limit.
     func deadline(in seconds: Int) -> UInt32 {
         seconds == 0 ? 0 : ticks &+ UInt32(truncatingIfNeeded: seconds) &* EventLoop.ticksPerSecond &+ 1
+    }
+
+    private var graceTicks: UInt32 {
+        UInt32(truncatingIfNeeded: settings.options.shutdownGraceSeconds) &* EventLoop.ticksPerSecond
     }
 
     // MARK: Mail
@@ -215,7 +219,7 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
     /// Ends what took too long.
     private mutating func scan(_ ticks: UInt32, _ context: inout Context) {
         if !isAccepting && ticks >= resumeAcceptingAt { resumeAccepting() }
-        let isOver = isStopping && ticks >= stopDeadline
+        let isOver = stopDeadline.map { ticks >= $0 } ?? false
         for slot in slots.indices {
             let phase = slots[slot].phase
             if phase == .free { continue }
@@ -256,7 +260,6 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
 
     /// Accepts no more, tells the other loops, and lets idle connections go.
     private mutating func beginStop() {
-        stopDeadline = ticks &+ UInt32(settings.options.shutdownGraceSeconds) &* EventLoop.ticksPerSecond
         if index == 0 {
             for listener in listeners { poller.remove(listener.number) }
             listeners = []

@@ -14,7 +14,7 @@ public enum HTTPFailure: Error, Equatable {
     case expectationFailed
     /// Header section or body did not arrive in time: 408.
     case requestTimeout
-    /// A method this server has nowhere: 501.
+    /// A method longer than any that exists, before its target is there: 501 (RFC 9112 §3).
     case methodNotImplemented
     /// A transfer coding other than `chunked`: 501.
     case transferCodingNotImplemented

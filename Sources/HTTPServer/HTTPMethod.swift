@@ -16,7 +16,7 @@ public enum HTTPMethod: String, Sendable, CaseIterable {
     case patch = "PATCH"
     /// Describe the communication options.
     case options = "OPTIONS"
-    /// Any other token: answered 501.
+    /// Any other token: no route has it.
     case unknown = "UNKNOWN"
 
     /// The method these bytes name.

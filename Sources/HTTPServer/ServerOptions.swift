@@ -21,7 +21,9 @@ public struct CORSPolicy: Sendable {
     public init(
         allowedOrigins: [String],
         allowedHeaders: [String],
-        exposedHeaders: [String] = ["X-Request-Id", "Retry-After"],
+        exposedHeaders: [String] = [
+            "X-Request-Id", "Retry-After", "RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset",
+        ],
         maxAgeSeconds: Int = 600
     ) {
         for text in allowedOrigins + allowedHeaders + exposedHeaders {

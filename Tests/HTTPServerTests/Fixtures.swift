@@ -201,6 +201,14 @@ final class TestClient {
         }
     }
 
+    /// Whether nothing comes, not even the end, for so long.
+    func isSilent(milliseconds: Int32) throws -> Bool {
+        var poll = pollfd(fd: descriptor.number, events: Int16(POLLIN), revents: 0)
+        let count = Glibc.poll(&poll, 1, milliseconds)
+        guard count >= 0 else { throw SystemError.last("poll") }
+        return count == 0 && buffer.isEmpty
+    }
+
     /// Whether the server ended the connection without another byte; waits for it.
     func isClosed() throws -> Bool {
         if !buffer.isEmpty { return false }

@@ -125,7 +125,9 @@ import Testing
             ("GET / HTTP/1.1\r\n\r\n", 400, "Connection: close"),
             ("DELETE /echo HTTP/1.1\r\nHost: h\r\n\r\n", 405, "Allow: POST"),
             ("GET /nowhere HTTP/1.1\r\nHost: h\r\nX-Request-Id: mine\r\n\r\n", 404, "X-Request-Id: mine"),
-            ("BREW / HTTP/1.1\r\nHost: h\r\n\r\n", 501, "X-Request-Id: "),
+            ("BREW /echo HTTP/1.1\r\nHost: h\r\n\r\n", 405, "Allow: POST"),
+            ("TRACE /nowhere HTTP/1.1\r\nHost: h\r\n\r\n", 404, "X-Request-Id: "),
+            ("\(String(repeating: "A", count: 40)) / HTTP/1.1\r\nHost: h\r\n\r\n", 501, "X-Request-Id: "),
             ("GET /health HTTP/1.1\r\nHost: h\r\nExpect: tea\r\n\r\n", 417, "X-Request-Id: "),
             ("OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n", 204, "Allow: GET, HEAD, POST"),
         ]
@@ -278,6 +280,27 @@ import Testing
         server.end()
         #expect(server.server.connections.open == 0)
         #expect(throws: SystemError.self) { try server.connect() }
+    }
+
+    @Test(
+        "stopping waits for a request whose body is under way, also where the loop had nothing to do",
+        arguments: 0..<4
+    )
+    func stopWithBodyUnderWay(phase: Int) throws {
+        let server = try TestServer()
+        let client = try server.connect()
+        try client.send(request("POST", "/echo", ["Content-Length: 10"]) + "hello")
+        // Idle for a while, so that the wake-up that learns of the stop is also one that looks for what is overdue;
+        // for several whiles, since it looks four times a second.
+        #expect(try client.isSilent(milliseconds: 200 + 60 * Int32(phase)))
+
+        server.server.stop()
+        #expect(try client.isSilent(milliseconds: 50))
+        try client.send("again")
+
+        #expect(try client.receive()?.body == "helloagain")
+        #expect(try client.isClosed())
+        server.end()
     }
 
     @Test("a port that is taken is named with its reason")
