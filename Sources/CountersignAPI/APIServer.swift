@@ -47,8 +47,8 @@ public final class APIServer: Sendable {
     private let writer: SystemPrimitives.Thread
     private let worker: SystemPrimitives.Thread
     private let isStopped = Atomic<Bool>(false)
-    /// The counts of connections that the metrics have.
-    private let counted = Guarded<ConnectionStatistics?>(nil)
+    /// What the metrics have of what is counted elsewhere.
+    private let gathered = Guarded(GatheredCounts())
 
     private init(
         _ server: Server<LoopState>,
@@ -109,7 +109,7 @@ public final class APIServer: Sendable {
             do {
                 let router = Routes.router(options.bodyLimits)
                 let server = try Server.start(options.http, router: router, mailboxes: mailboxes) { index in
-                    try LoopState.open(services, shared, index: index)
+                    try LoopState.open(services, shared)
                 }
                 return APIServer(server, shared, writer: thread, worker: worker)
             } catch {
@@ -162,19 +162,8 @@ public final class APIServer: Sendable {
     ///
     /// - Parameter more: families made for this answer alone.
     public func metricsText(adding more: [MetricFamily] = []) -> [UInt8] {
-        let metrics = shared.metrics
-        let connections = server.connections
-        let before = counted.withLock { counted in
-            let before = counted
-            counted = connections
-            return before
-        }
-        metrics.metrics.set(metrics.openConnections, connections.open)
-        let accepted = connections.accepted - (before?.accepted ?? 0)
-        let refused = connections.refused - (before?.refused ?? 0)
-        metrics.metrics.add(metrics.acceptedConnections, UInt64(max(0, accepted)))
-        metrics.metrics.add(metrics.refusedConnections, UInt64(max(0, refused)))
-        return metrics.metrics.text(adding: more)
+        gathered.withLock { $0.gather(server.connections, shared) }
+        return shared.metrics.metrics.text(adding: more)
     }
 
     /// A reader of the database that this server serves.

@@ -17,8 +17,8 @@ public struct LoopState: ~Copyable, LoopContext {
     var signers: SignerCache
     /// What reads learned of installs since the last flush.
     var sightings = Sightings()
-    /// What was counted since the last tick.
-    var shard: MetricShard
+    /// What this loop counts.
+    let shard: MetricShard
     /// What is known of the request being answered, for its line in the log.
     var trace = RequestTrace()
     /// The loop's copy of the limits.
@@ -26,8 +26,6 @@ public struct LoopState: ~Copyable, LoopContext {
     /// Whom limits are counted for in the request being answered; nil where its address is not limited.
     var client: ClientKey?
     private var ticksSinceFlush = 0
-    /// The writer's counts that the metrics have; kept by the loop that gathers them.
-    private var gathered: WriterCounts?
 
     /// Ticks, each about a second, between two flushes.
     private static let ticksPerFlush = 5
@@ -37,30 +35,26 @@ public struct LoopState: ~Copyable, LoopContext {
         shared: ServerShared,
         reader: consuming Reader,
         signers: consuming SignerCache,
-        shard: consuming MetricShard,
-        gathered: WriterCounts?
+        shard: consuming MetricShard
     ) {
         self.services = services
         self.shared = shared
         self.reader = reader
         self.signers = signers
         self.shard = shard
-        self.gathered = gathered
         limits = shared.limiter.view()
     }
 
     /// The state of one loop.
     ///
-    /// - Parameter index: the loop's; the first one also gathers the writer's numbers for the metrics.
     /// - Throws: `StorageError` when the database does not open.
-    static func open(_ services: Services, _ shared: ServerShared, index: Int) throws -> sending LoopState {
+    static func open(_ services: Services, _ shared: ServerShared) throws -> sending LoopState {
         LoopState(
             services: services,
             shared: shared,
             reader: try shared.database.openReader(),
             signers: SignerCache(keys: services.keys),
-            shard: shared.metrics.metrics.shard(),
-            gathered: index == 0 ? WriterCounts() : nil
+            shard: shared.metrics.metrics.shard()
         )
     }
 
@@ -126,16 +120,14 @@ public struct LoopState: ~Copyable, LoopContext {
             route: route.flatMap { shared.routeNumbers[$0] },
             status: summary.status.code,
             microseconds: UInt64(max(0, summary.microseconds)),
-            in: &shard
+            in: shard
         )
         trace.write(summary, to: shared.log, which: shared.requestLogging)
         trace = RequestTrace()
     }
 
-    /// See `LoopContext`: hands what was gathered to the metrics, and every fifth time to the writer.
+    /// See `LoopContext`: hands what was gathered to the writer, every fifth time.
     public mutating func tick() {
-        gathered?.gather(from: shared, into: &shard)
-        shared.metrics.metrics.merge(&shard)
         ticksSinceFlush += 1
         if ticksSinceFlush >= Self.ticksPerFlush || shared.isStopping.load(ordering: .acquiring) { flush() }
     }
@@ -184,30 +176,5 @@ public struct LoopState: ~Copyable, LoopContext {
     ) throws -> [UInt8] {
         shard.add(shared.metrics.signatures)
         return try signers.configuration(claims, signedBy: key)
-    }
-}
-
-/// The writer's counts as of the last look.
-struct WriterCounts: Sendable {
-    private var commits = 0
-    private var failedCommits = 0
-    private var batchSizes = [Int](repeating: 0, count: 9)
-
-    /// Adds what the writer did since the last look. In batch sizes a batch counts as the upper bound of its bucket.
-    mutating func gather(from shared: ServerShared, into shard: inout MetricShard) {
-        // At the beginning of time no news is old: an idle writer is not asked for a probe, which would be an fsync a second.
-        let status = shared.queue.status(now: 0)
-        let metrics = shared.metrics
-        for (bucket, count) in status.batchSizes.enumerated() where bucket < batchSizes.count {
-            for _ in 0..<max(0, count - batchSizes[bucket]) { shard.observe(metrics.batchJobs, 1 << UInt64(bucket)) }
-            batchSizes[bucket] = count
-        }
-        shard.add(metrics.commits, UInt64(max(0, status.commits - commits)))
-        shard.add(metrics.failedCommits, UInt64(max(0, status.failedCommits - failedCommits)))
-        commits = status.commits
-        failedCommits = status.failedCommits
-        metrics.metrics.set(metrics.queuedJobs, status.waiting)
-        metrics.metrics.set(metrics.walBytes, status.walBytes)
-        metrics.metrics.set(metrics.droppedLogLines, shared.log.droppedLines)
     }
 }

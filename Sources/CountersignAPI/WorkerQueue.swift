@@ -60,6 +60,9 @@ final class WorkerQueue: Sendable {
         self.capacity = capacity
     }
 
+    /// How much waits.
+    var count: Int { state.withLock { $0.count } }
+
     /// Takes one piece of work over, if there is room; never blocks.
     ///
     /// - Returns: whether it was accepted: it is answered exactly once then.

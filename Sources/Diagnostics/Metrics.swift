@@ -1,10 +1,12 @@
 import SystemPrimitives
 
-/// The numbers of a whole process; threads bring theirs by shards, now and then.
+/// The numbers of a whole process: each thread counts in a shard of its own, and who asks gets the sum of this moment.
 public final class Metrics: Sendable {
     private struct Totals {
+        /// Of the shards that are gone, and what was counted without one.
         var counts: [UInt64]
         var gauges: [Int64]
+        var shards: [MetricCells] = []
     }
 
     /// What is counted.
@@ -22,25 +24,38 @@ public final class Metrics: Sendable {
         )
     }
 
-    /// A shard for one thread.
+    /// A shard for one thread. What it counted stays when it is gone.
     public func shard() -> MetricShard {
-        MetricShard(catalog)
+        let cells = MetricCells(Array(repeating: 0, count: catalog.slots))
+        totals.withLock { $0.shards.append(cells) }
+        return MetricShard(cells, of: self)
     }
 
-    /// Adds what `shard` counted since the last time, and empties it; about once a second, and when its thread ends.
-    public func merge(_ shard: inout MetricShard) {
-        guard shard.isDirty else { return }
+    /// Keeps what a shard counted that is about to end.
+    fileprivate func retire(_ cells: MetricCells) {
         totals.withLock { totals in
-            for index in totals.counts.indices {
-                totals.counts[index] &+= shard.counts[index]
-            }
+            totals.shards.removeAll { $0 === cells }
+            Self.add(cells, to: &totals.counts)
         }
-        shard.clear()
     }
 
-    /// Adds to one counter at once; for what is rare.
+    private static func add(_ cells: MetricCells, to counts: inout [UInt64]) {
+        let more = cells.withLock { $0 }
+        for index in counts.indices { counts[index] &+= more[index] }
+    }
+
+    /// Adds to one counter without a shard; for what is rare.
     public func add(_ counter: Counter, _ count: UInt64 = 1) {
         totals.withLock { $0.counts[counter.index] &+= count }
+    }
+
+    /// Counts one observation without a shard; for what is rare.
+    public func observe(_ histogram: Histogram, _ value: UInt64) {
+        let bucket = catalog.bucket(of: value, in: histogram)
+        totals.withLock { totals in
+            totals.counts[histogram.index + bucket] &+= 1
+            totals.counts[histogram.index + histogram.bounds.count + 1] &+= value
+        }
     }
 
     /// Sets one gauge.
@@ -56,7 +71,11 @@ public final class Metrics: Sendable {
 
     /// What one counter came to; of use in tests and in `/ready`.
     public func value(of counter: Counter) -> UInt64 {
-        totals.withLock { $0.counts[counter.index] }
+        totals.withLock { totals in
+            totals.shards.reduce(totals.counts[counter.index]) { sum, cells in
+                sum &+ cells.withLock { $0[counter.index] }
+            }
+        }
     }
 
     /// What one gauge stands at.
@@ -68,7 +87,11 @@ public final class Metrics: Sendable {
     ///
     /// - Parameter more: families that are made for this answer alone, such as counts read from the database.
     public func text(adding more: [MetricFamily] = []) -> [UInt8] {
-        let (counts, gauges) = totals.withLock { ($0.counts, $0.gauges) }
+        let (counts, gauges) = totals.withLock { totals in
+            var counts = totals.counts
+            for cells in totals.shards { Self.add(cells, to: &counts) }
+            return (counts, totals.gauges)
+        }
         var text = MetricsText()
         for family in catalog.families {
             text.append(family, counts: counts, gauges: gauges, bounds: catalog.bounds)
@@ -80,38 +103,32 @@ public final class Metrics: Sendable {
     }
 }
 
-/// What one thread counted since it last told: plain integers, no lock, no atomic.
-public struct MetricShard: ~Copyable, Sendable {
-    fileprivate(set) var counts: [UInt64]
-    private let bounds: [UInt64]
-    fileprivate private(set) var isDirty = false
+/// One thread's counts. The lock is nobody else's but for the moment of a scrape, so that taking it costs next to nothing.
+private typealias MetricCells = Guarded<[UInt64]>
 
-    fileprivate init(_ catalog: MetricsCatalog) {
-        counts = Array(repeating: 0, count: catalog.slots)
-        bounds = catalog.bounds
+/// Where one thread counts.
+public struct MetricShard: ~Copyable, Sendable {
+    private let cells: MetricCells
+    private let metrics: Metrics
+
+    fileprivate init(_ cells: MetricCells, of metrics: Metrics) {
+        self.cells = cells
+        self.metrics = metrics
     }
 
+    deinit { metrics.retire(cells) }
+
     /// Counts `count` more.
-    public mutating func add(_ counter: Counter, _ count: UInt64 = 1) {
-        counts[counter.index] &+= count
-        isDirty = true
+    public func add(_ counter: Counter, _ count: UInt64 = 1) {
+        cells.withLock { $0[counter.index] &+= count }
     }
 
     /// Counts one observation, in the unit its histogram was declared with.
-    public mutating func observe(_ histogram: Histogram, _ value: UInt64) {
-        var bucket = 0
-        while bucket < histogram.bounds.count && value > bounds[histogram.bounds.lowerBound + bucket] {
-            bucket += 1
+    public func observe(_ histogram: Histogram, _ value: UInt64) {
+        let bucket = metrics.catalog.bucket(of: value, in: histogram)
+        cells.withLock { counts in
+            counts[histogram.index + bucket] &+= 1
+            counts[histogram.index + histogram.bounds.count + 1] &+= value
         }
-        counts[histogram.index + bucket] &+= 1
-        counts[histogram.index + histogram.bounds.count + 1] &+= value
-        isDirty = true
-    }
-
-    fileprivate mutating func clear() {
-        for index in counts.indices {
-            counts[index] = 0
-        }
-        isDirty = false
     }
 }

@@ -122,6 +122,15 @@ public struct MetricsCatalog: Sendable {
         return histogram
     }
 
+    /// Which bucket of `histogram` a value belongs to; as many as there are bounds: above all of them.
+    func bucket(of value: UInt64, in histogram: Histogram) -> Int {
+        var bucket = 0
+        while bucket < histogram.bounds.count && value > bounds[histogram.bounds.lowerBound + bucket] {
+            bucket += 1
+        }
+        return bucket
+    }
+
     private mutating func take(_ count: Int) -> Int {
         defer { slots += count }
         return slots

@@ -14,6 +14,8 @@ public struct ServerMetrics: Sendable {
     public let refusedJobs: Counter
     /// Write jobs that wait.
     public let queuedJobs: Gauge
+    /// Signatures of stores that wait for the worker.
+    public let queuedWork: Gauge
     /// Bytes of the write-ahead log.
     public let walBytes: Gauge
     /// Connections open now.
@@ -23,7 +25,7 @@ public struct ServerMetrics: Sendable {
     /// Connections refused by a limit.
     public let refusedConnections: Counter
     /// Log lines dropped because whoever reads them was too slow.
-    public let droppedLogLines: Gauge
+    public let droppedLogLines: Counter
     /// Refused requests by error code.
     public let refusals: CounterSet
 
@@ -89,12 +91,16 @@ public struct ServerMetrics: Sendable {
             bounds: [1, 2, 4, 8, 16, 32, 64, 128, 256]
         )
         refusedJobs = catalog.counter("countersign_refused_jobs_total", "Write jobs refused by a full queue.")
+        queuedWork = catalog.gauge(
+            "countersign_queued_verifications",
+            "Signatures of stores that wait for the worker."
+        )
         queuedJobs = catalog.gauge("countersign_queued_jobs", "Write jobs that wait for the writer.")
         walBytes = catalog.gauge("countersign_wal_bytes", "Size of the database's write-ahead log.")
         openConnections = catalog.gauge("countersign_connections", "Connections open now.")
         acceptedConnections = catalog.counter("countersign_accepted_connections_total", "Connections accepted.")
         refusedConnections = catalog.counter("countersign_refused_connections_total", "Connections over a limit.")
-        droppedLogLines = catalog.gauge("countersign_dropped_log_lines", "Log lines lost since the start.")
+        droppedLogLines = catalog.counter("countersign_dropped_log_lines_total", "Log lines lost.")
         metrics = Metrics(catalog)
     }
 
@@ -103,7 +109,7 @@ public struct ServerMetrics: Sendable {
     /// - Parameters:
     ///   - route: the route's number in the list given at the start; `nil` where none matched.
     ///   - microseconds: from the request's last byte to the answer.
-    public func count(route: Int?, status: Int, microseconds: UInt64, in shard: inout MetricShard) {
+    public func count(route: Int?, status: Int, microseconds: UInt64, in shard: borrowing MetricShard) {
         let route = route ?? latencies.count - 1
         shard.add(requests[route * (Self.statuses.count + 1) + Self.column(of: status)])
         shard.observe(latencies[route], microseconds)

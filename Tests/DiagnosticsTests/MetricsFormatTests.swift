@@ -132,14 +132,13 @@ public struct MetricsFormat {
     @Test("all numbers of the server are told in the format that Prometheus reads")
     func serverMetrics() {
         let metrics = ServerMetrics(routes: ["/v1/validate", "/v1/vendors/{slug}/jwks.json"], codes: ["VALIDATION"])
-        var shard = metrics.metrics.shard()
+        let shard = metrics.metrics.shard()
         for status in [200, 429, 599] {
-            metrics.count(route: 0, status: status, microseconds: UInt64(status) * 7, in: &shard)
-            metrics.count(route: nil, status: status, microseconds: 9_000_000, in: &shard)
+            metrics.count(route: 0, status: status, microseconds: UInt64(status) * 7, in: shard)
+            metrics.count(route: nil, status: status, microseconds: 9_000_000, in: shard)
         }
         for jobs in [1, 3, 300] as [UInt64] { shard.observe(metrics.batchJobs, jobs) }
         shard.add(metrics.refusals["VALIDATION"])
-        metrics.metrics.merge(&shard)
         let licenses = MetricFamily(
             "countersign_licenses",
             "Licenses.\nBy product.",

@@ -6,21 +6,22 @@ import Testing
         String(decoding: metrics.text(adding: more), as: UTF8.self).split(separator: "\n").map(String.init)
     }
 
-    @Test("a shard's counts appear once merged, and are not counted twice")
-    func merge() {
+    @Test("a shard's counts are there at once, and stay when its thread is gone")
+    func shards() {
         var catalog = MetricsCatalog()
         let signed = catalog.counter("signed_total", "Documents signed.")
         let metrics = Metrics(catalog)
-        var shard = metrics.shard()
-        var other = metrics.shard()
+        let shard = metrics.shard()
+        do {
+            let other = metrics.shard()
+            other.add(signed)
+            #expect(metrics.value(of: signed) == 1)
+        }
 
         shard.add(signed, 3)
-        other.add(signed)
-        #expect(metrics.value(of: signed) == 0)
-        metrics.merge(&shard)
-        metrics.merge(&shard)
-        metrics.merge(&other)
         metrics.add(signed, 10)
+
+        #expect(metrics.value(of: signed) == 14)
 
         #expect(
             lines(metrics) == [
@@ -53,12 +54,11 @@ import Testing
             bounds: [50, 2_500, 1_000_000]
         )
         let metrics = Metrics(catalog)
-        var shard = metrics.shard()
+        let shard = metrics.shard()
 
         for value in [0, 50, 51, 2_500, 1_000_000, 1_000_001] as [UInt64] {
             shard.observe(latency, value)
         }
-        metrics.merge(&shard)
 
         #expect(
             lines(metrics) == [
@@ -93,16 +93,15 @@ import Testing
     @Test("requests are counted by route and status, refusals by code, what is unknown as none and other")
     func server() {
         let server = ServerMetrics(routes: ["/v1/validate", "/health"], codes: ["VALIDATION"])
-        var shard = server.metrics.shard()
+        let shard = server.metrics.shard()
 
-        server.count(route: 0, status: 200, microseconds: 30, in: &shard)
-        server.count(route: 0, status: 200, microseconds: 60, in: &shard)
-        server.count(route: 1, status: 503, microseconds: 1, in: &shard)
-        server.count(route: 1, status: 299, microseconds: 1, in: &shard)
-        server.count(route: nil, status: 404, microseconds: 1, in: &shard)
+        server.count(route: 0, status: 200, microseconds: 30, in: shard)
+        server.count(route: 0, status: 200, microseconds: 60, in: shard)
+        server.count(route: 1, status: 503, microseconds: 1, in: shard)
+        server.count(route: 1, status: 299, microseconds: 1, in: shard)
+        server.count(route: nil, status: 404, microseconds: 1, in: shard)
         shard.add(server.refusals["VALIDATION"])
         shard.add(server.refusals["NEW_CODE"])
-        server.metrics.merge(&shard)
 
         let lines = lines(server.metrics)
         #expect(

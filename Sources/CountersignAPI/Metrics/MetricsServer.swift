@@ -50,11 +50,11 @@ struct MetricsState: ~Copyable, LoopContext {
     private let api: APIServer
     private let reader: Reader
     private var inventory: [MetricFamily] = []
-    /// On the monotonic clock, in nanoseconds; nil before the first.
-    private var countedAt: UInt64?
+    /// Until when the counts of rows are told, on the monotonic clock in nanoseconds; nil before the first.
+    private var isFreshUntil: UInt64?
 
-    /// How long counts of rows are told before they are made anew: they walk over whole indexes.
-    private static let inventoryLife: UInt64 = 60_000_000_000
+    /// Counts of rows walk over whole indexes: they are told for so many times as long as it took to make them.
+    private static let restForWork: UInt64 = 50
 
     private init(_ api: APIServer, _ reader: consuming Reader) {
         self.api = api
@@ -67,9 +67,10 @@ struct MetricsState: ~Copyable, LoopContext {
 
     mutating func metrics() throws -> HTTPResponse {
         let now = MonotonicClock.nanoseconds()
-        if countedAt.map({ now - $0 >= Self.inventoryLife }) ?? true {
+        if isFreshUntil.map({ now >= $0 }) ?? true {
             inventory = try reader.snapshot { db in try Self.inventory(in: db) }
-            countedAt = now
+            let done = MonotonicClock.nanoseconds()
+            isFreshUntil = done + (done - now) * Self.restForWork
         }
         return HTTPResponse(.ok, contentType: MetricsText.contentType, body: api.metricsText(adding: inventory))
     }
@@ -78,7 +79,7 @@ struct MetricsState: ~Copyable, LoopContext {
         [
             MetricFamily(
                 "countersign_licenses",
-                "Licenses by product, mode and standing, as of the last minute.",
+                "Licenses by product, mode and standing, counted a moment ago.",
                 .gauge,
                 try InventoryStore.licenses(in: db).map {
                     MetricFamily.Sample(
@@ -89,7 +90,7 @@ struct MetricsState: ~Copyable, LoopContext {
             ),
             MetricFamily(
                 "countersign_installs",
-                "Installs by product and mode, as of the last minute.",
+                "Installs by product and mode, counted a moment ago.",
                 .gauge,
                 try InventoryStore.installs(in: db).map {
                     MetricFamily.Sample([("product", $0.product), ("mode", $0.mode)], $0.count)
