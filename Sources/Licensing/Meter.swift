@@ -286,8 +286,13 @@ extension MeterQuestion {
     }
 
     private func report(_ usage: MeterUsage, isAllowed: Bool) -> MeterReport {
+        // A rolling window that was opened stays open until its end, also where everything was given back.
         let isOpen: Bool
-        if case .rolling = meter.period { isOpen = usage.used > 0 } else { isOpen = true }
+        if case .rolling = meter.period {
+            isOpen = usage.used > 0 || usage == self.usage
+        } else {
+            isOpen = true
+        }
         return MeterReport(
             meter: meter.name,
             isAllowed: isAllowed,

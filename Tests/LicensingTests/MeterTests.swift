@@ -105,6 +105,19 @@ import Testing
         #expect(first.writes == [MeterUsage(windowStart: start, used: 1)])
     }
 
+    @Test("a rolling window stays open until its end, also where everything was given back")
+    func rollingRefund() throws {
+        let refunded = question(try meter(period: .rolling(CalendarDuration(seconds: 3600))), used: 0, since: now)
+
+        let peeked = MeterQuestion.peek([refunded], at: now.adding(seconds: 1200))
+        let consumed = MeterQuestion.consumption([refunded], at: now.adding(seconds: 1200))
+        let over = MeterQuestion.peek([refunded], at: now.adding(seconds: 3600))
+
+        #expect(peeked.reports[0].resetsAt == now.adding(seconds: 3600))
+        #expect(consumed.reports[0].resetsAt == now.adding(seconds: 3600))
+        #expect(over.reports[0].resetsAt == nil)
+    }
+
     @Test("a rolling window opens with the first count after the last one ended")
     func rolling() throws {
         let meter = try meter(period: .rolling(CalendarDuration(seconds: 3600)))
