@@ -8,7 +8,12 @@ public struct MemberReader {
     private let object: JSONValue
     private let pointer: JSONPointer
     /// What was found so far, in the order it was asked for.
+    ///
+    /// At most `mostInvalid`: an answer must not be many times as long as the question.
     public private(set) var invalid: [InvalidMember] = []
+
+    /// The most faults that are told of.
+    public static let mostInvalid = 32
 
     /// Takes the object to read, or throws when the value is no object.
     public init(_ value: JSONValue, at pointer: JSONPointer = .root) throws(InvalidMembers) {
@@ -28,11 +33,13 @@ public struct MemberReader {
 
     /// Remembers that the member is invalid.
     public mutating func refuse(_ name: String, _ detail: String) {
-        invalid.append(InvalidMember(pointer.appending(name), detail))
+        refuse(InvalidMember(pointer.appending(name), detail))
     }
 
     /// Remembers an error found elsewhere in the same document.
-    public mutating func refuse(_ member: InvalidMember) { invalid.append(member) }
+    public mutating func refuse(_ member: InvalidMember) {
+        if invalid.count < Self.mostInvalid { invalid.append(member) }
+    }
 
     /// A text of at most `maximum` characters, or `nil` when absent.
     public mutating func text(_ name: String, maximum: Int = 8192) -> String? {
@@ -110,7 +117,7 @@ public struct MemberReader {
     }
 
     /// Takes over what a nested reader found.
-    public mutating func absorb(_ nested: MemberReader) { invalid += nested.invalid }
+    public mutating func absorb(_ nested: MemberReader) { for member in nested.invalid { refuse(member) } }
 
     /// Parses a text by `parse`, which answers `nil` for what it does not take; `expectation` then says what it wants.
     public mutating func parsed<Parsed>(

@@ -333,4 +333,16 @@ extension Catalog {
         }
         #expect(kept == [1, 10])
     }
+
+    @Test("a call names at most 256 meters, and what is wrong with it is told in an answer of bounded length")
+    func manyMeters() throws {
+        var api = try TestAPI.open()
+        try api.addMeter()
+
+        let many = api.meters("peek", "\"meters\":[\(Array(repeating: "5", count: 257).joined(separator: ","))]")
+        let wrong = api.meters("consume", "\"meters\":[\(Array(repeating: "5", count: 256).joined(separator: ","))]")
+
+        #expect(many.status == 400 && many.pointers == ["/meters"])
+        #expect(wrong.status == 400 && wrong.pointers == (0..<32).map { "/meters/\($0)" })
+    }
 }
