@@ -45,6 +45,7 @@ let package = Package(
                 .embedInCode("0007_create_store_purchases.sql"),
                 .embedInCode("0008_create_gifts_and_tiers.sql"),
                 .embedInCode("0009_create_quota.sql"),
+                .embedInCode("0010_create_trial_fingerprints.sql"),
             ]
         ),
         .target(name: "Storage", dependencies: ["CSQLite", "CSystem", "SystemPrimitives", "Licensing", "Migrations"]),

@@ -27,5 +27,9 @@ public struct Migration: Hashable, Sendable {
         Migration(name: "0007_create_store_purchases", sql: PackageResources._007_create_store_purchases_sql),
         Migration(name: "0008_create_gifts_and_tiers", sql: PackageResources._008_create_gifts_and_tiers_sql),
         Migration(name: "0009_create_quota", sql: PackageResources._009_create_quota_sql),
+        Migration(
+            name: "0010_create_trial_fingerprints",
+            sql: PackageResources._010_create_trial_fingerprints_sql
+        ),
     ]
 }

@@ -50,8 +50,10 @@ public struct StoreSpend: Hashable, Sendable {
     }
 
     /// The link whose install a history's spend counts for: of those that are live, the first to have presented it.
+    ///
+    /// - Parameter links: In the order they were presented, which decides within one second.
     public static func firstPresenter(among links: [PurchaseLink], at now: Timestamp) -> PurchaseLink? {
-        links.filter { $0.isLive(at: now) }.min { ($0.presentedAt, $0.install) < ($1.presentedAt, $1.install) }
+        links.filter { $0.isLive(at: now) }.min { $0.presentedAt < $1.presentedAt }
     }
 }
 

@@ -23,10 +23,9 @@ protocol AppQuestion: AppBody {
     func facts(for contact: Contact, install: Install?, in db: borrowing Snapshot) throws -> Facts
 
     /// What must be written before the answer, beside the first contact of the install: nil for nothing.
-    func write(before facts: Facts, for contact: Contact) -> (@Sendable (borrowing WriteTransaction) throws -> Void)?
-
-    /// Whether what must be written starts a trial that nobody had: those have a limit of their own.
-    func startsTrial(_ facts: Facts) -> Bool
+    ///
+    /// What it throws undoes what it wrote; what it returns refuses the call after what it wrote was committed.
+    func write(before facts: Facts, for contact: Contact) -> QuestionWrite?
 
     /// The answer, or what is thrown in its place.
     func response(to facts: Facts, for contact: Contact, in context: inout LoopState) throws -> HTTPResponse
@@ -35,12 +34,11 @@ protocol AppQuestion: AppBody {
 extension AppQuestion {
     static var isValidation: Bool { false }
 
-    func startsTrial(_ facts: Facts) -> Bool { false }
-
-    func write(before facts: Facts, for contact: Contact) -> (@Sendable (borrowing WriteTransaction) throws -> Void)? {
-        nil
-    }
+    func write(before facts: Facts, for contact: Contact) -> QuestionWrite? { nil }
 }
+
+/// What a question has written before it is answered; returns why it is refused all the same.
+typealias QuestionWrite = @Sendable (borrowing WriteTransaction) throws -> LimitExceeded?
 
 /// A call that changes something: decided and recorded in the writer's transaction.
 protocol AppAction: AppBody {
@@ -70,11 +68,13 @@ struct AppEnvelope: Sendable {
     let idempotencyHeader: [String]
     let mediaTypeProblem: Problem?
     let client: ClientKey?
+    let limiter: RateLimiter
     /// Why nothing is said about another license key; nil where the client may ask.
     let wrongKeyLimit: LimitExceeded?
 
     init(_ request: HTTPRequest, in context: borrowing LoopState) throws {
         client = context.client
+        limiter = context.shared.limiter
         wrongKeyLimit = context.wrongKeyLimit(context.client)
         token = try .ofApp(request)
         try token.required()
@@ -117,7 +117,8 @@ struct AppEnvelope: Sendable {
                 install: reader.install,
                 nonce: reader.nonce,
                 services: services,
-                client: client
+                client: client,
+                limiter: limiter
             )
         }
         let body: Body
@@ -168,18 +169,16 @@ extension LoopState {
                 note(contact, install)
                 return .reply(try question.response(to: facts, for: contact, in: &self))
             }
-            if question.startsTrial(facts) {
-                do throws(LimitExceeded) {
-                    try pass(.trials, contact.client)
-                } catch {
-                    return try refuse(error, contact, install)
-                }
-            }
-            try passFirstContact(contact, install)
+            try lookAtFirstContacts(contact, install)
             return .write(for: contact.origin) { db in
+                if contact.isFirst(install) { try contact.passFirstContact(in: db) }
                 if isNew { try contact.record(in: db) }
-                try write?(db)
-            } then: { _, context in
+                return try write?(db)
+            } then: { refusal, context in
+                if let refusal {
+                    context.trace(contact, install)
+                    throw refusal
+                }
                 // Asked again, so that the answer and its bundle tell of one state, the one that was written included.
                 let (contact, install, facts) = try context.reader.snapshot { db in
                     let contact = try contact.renewed(in: db)
@@ -205,9 +204,10 @@ extension LoopState {
         switch reading {
         case .refused(let error, let contact, let install): return try refuse(error, contact, install)
         case .call(let action, let contact, let install, _):
-            try passFirstContact(contact, install)
+            try lookAtFirstContacts(contact, install)
             return .write(for: contact.origin) { db in
-                try action.perform(for: contact, in: db)
+                if contact.isFirst(install) { try contact.passFirstContact(in: db) }
+                return try action.perform(for: contact, in: db)
             } then: { result, context in
                 context.trace(contact, nil)
                 return try action.response(to: result, for: contact, in: &context)
@@ -221,8 +221,9 @@ extension LoopState {
             note(contact, install)
             throw error
         }
-        try passFirstContact(contact, install)
+        try lookAtFirstContacts(contact, install)
         return .write(for: contact.origin) { db in
+            if contact.isFirst(install) { try contact.passFirstContact(in: db) }
             try contact.record(in: db)
         } then: { _, context in
             context.trace(contact, nil)
@@ -237,9 +238,10 @@ extension LoopState {
         sightings.note(install, claim, of: contact.caller, at: contact.now)
     }
 
-    /// Counts a first contact against its address before it is written.
-    func passFirstContact(_ contact: Contact, _ install: Install?) throws(LimitExceeded) {
-        if contact.install != nil && install == nil { try pass(.firstContacts, contact.client) }
+    /// Refuses what would be a first contact before it comes to the writer, where its address has none left. It is counted
+    /// when it is written.
+    func lookAtFirstContacts(_ contact: Contact, _ install: Install?) throws(LimitExceeded) {
+        if contact.isFirst(install) { try contact.pass(.firstContacts, takes: false) }
     }
 
     mutating func trace(_ contact: Contact, _ install: Install?) {

@@ -52,7 +52,7 @@ extension LoopState {
         case .refused(let error, let contact, let install): return try refuse(error, contact, install)
         case .call(_, let contact, let install, .failure(let error)): return try refuse(error, contact, install)
         case .call(let proof, let contact, let install, .success(let presentation)):
-            try passFirstContact(contact, install)
+            try lookAtFirstContacts(contact, install)
             return .compute(for: contact.origin) { chains in
                 let evidence: Proof.Evidence
                 do {
@@ -61,6 +61,7 @@ extension LoopState {
                     return contact.refusal(error, install)
                 }
                 return .write { db in
+                    if contact.isFirst(install) { try contact.passFirstContact(in: db) }
                     let result = try proof.perform(evidence, for: contact, in: db)
                     return { context in
                         context.trace(contact, nil)
@@ -75,13 +76,14 @@ extension LoopState {
 extension Contact {
     /// Answers with an error, after the install's first contact was recorded.
     fileprivate func refusal(_ error: any Error, _ row: Install?) -> Computed {
-        guard install != nil && row == nil else {
+        guard mustBeRecorded(row) else {
             return .answer { context in
                 context.note(self, row)
                 throw error
             }
         }
         return .write { db in
+            if isFirst(row) { try passFirstContact(in: db) }
             try record(in: db)
             return { context in
                 context.trace(self, nil)

@@ -15,7 +15,9 @@ struct Contact: Sendable {
     let nonce: String?
     let services: Services
     /// Whom limits are counted for; nil where the caller's address is not limited.
-    var client: ClientKey?
+    let client: ClientKey?
+    /// The buckets of all clients.
+    let limiter: RateLimiter
 
     /// For `Outcome.write`.
     var origin: Origin { Origin(credential) }
@@ -28,7 +30,26 @@ struct Contact: Sendable {
 
     /// Whether the contact must be written before it is answered, whatever the answer is.
     func mustBeRecorded(_ row: Install?) -> Bool {
-        install != nil && services.installs.mustRecord(row, for: caller)
+        guard let install else { return false }
+        return services.installs.mustRecord(install, known: row, for: caller)
+    }
+
+    /// Whether it would be the first contact of the install, as far as `row` tells.
+    func isFirst(_ row: Install?) -> Bool { install != nil && row == nil }
+
+    /// Counts what the client does for the first time, or only looks whether it may.
+    ///
+    /// - Throws: `LimitExceeded`.
+    func pass(_ kind: RateKey.Kind, takes: Bool = true) throws(LimitExceeded) {
+        guard let client else { return }
+        try limiter.pass(client.rateKey(kind), under: limiter.current, takes: takes)
+    }
+
+    /// Counts the first contact of an install where it really is one: of several calls in flight, one.
+    ///
+    /// - Throws: `LimitExceeded`: nothing is written then.
+    func passFirstContact(in db: borrowing WriteTransaction) throws {
+        if isFirst(try row(in: db)) { try pass(.firstContacts) }
     }
 
     /// The same call after a write: the caller's settings are those of this snapshot, as `seq` of the bundle says.
@@ -43,7 +64,8 @@ struct Contact: Sendable {
             install: install,
             nonce: nonce,
             services: services,
-            client: client
+            client: client,
+            limiter: limiter
         )
     }
 

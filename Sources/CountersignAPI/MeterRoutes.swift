@@ -57,7 +57,7 @@ struct ConsumeMeters: AppAction {
         let directory = contact.services.installs
         let known = try directory.find(call.install, of: contact.caller, in: db)
         let install: Install
-        if let known, !directory.mustRecord(known, for: contact.caller) {
+        if let known, !directory.mustRecord(call.install, known: known, for: contact.caller) {
             install = known
         } else {
             install = try directory.record(call.install, of: contact.caller, at: contact.now, in: db)
@@ -102,6 +102,9 @@ struct MeterCall: Sendable {
     let request: MeterRequest
     /// Whether the call names `meters`, not one `meter`.
     let isList: Bool
+
+    /// The most meters of one call.
+    static let mostMeters = 256
 
     init(reading reader: inout AppRequestReader) throws {
         (self, _) = try Self.read(&reader, route: nil)
@@ -168,6 +171,10 @@ extension MemberReader {
         guard let elements = elements("meters") else { return nil }
         guard !elements.isEmpty else {
             refuse("meters", "must name at least one meter")
+            return nil
+        }
+        guard elements.count <= MeterCall.mostMeters else {
+            refuse("meters", "must name at most \(MeterCall.mostMeters) meters")
             return nil
         }
         var amounts: [MeterAmount] = []

@@ -39,16 +39,23 @@ struct AskTrial: AppQuestion {
         )
     }
 
-    func write(before facts: Facts, for contact: Contact) -> (@Sendable (borrowing WriteTransaction) throws -> Void)? {
+    func write(before facts: Facts, for contact: Contact) -> QuestionWrite? {
         guard facts.isDue, let install = contact.install else { return nil }
         let call = call
         return { db in
-            try contact.services.trials.start(call, by: install, for: contact.caller, at: contact.now, in: db)
+            let trials = contact.services.trials
+            // Looked at here, not in the snapshot: of several calls for one trial, one starts it.
+            if try trials.isNew(call, by: install, for: contact.caller, at: contact.now, in: db) {
+                do throws(LimitExceeded) {
+                    try contact.pass(.trials)
+                } catch {
+                    try contact.record(in: db)
+                    return error
+                }
+            }
+            try trials.start(call, by: install, for: contact.caller, at: contact.now, in: db)
+            return nil
         }
-    }
-
-    func startsTrial(_ facts: Facts) -> Bool {
-        call.asksToStart && facts.state.trial.trial == nil && facts.state.trial.status.state == .available
     }
 
     func response(to facts: Facts, for contact: Contact, in context: inout LoopState) throws -> HTTPResponse {

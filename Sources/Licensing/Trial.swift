@@ -9,8 +9,6 @@ public struct Trial: Hashable, Sendable {
     /// The install that started it, by its first contact or its word: the only one that is told the trial's token. `nil`
     /// where an administrator issued it, and once that install was removed.
     public var install: Install.ID?
-    /// Keyed digest of the machine's fingerprint, where one is known.
-    public var fingerprint: Digest256?
     /// When the clock started: the first contact, or under `explicit` the moment of the start; possibly earlier, by the
     /// client's own word.
     public var startedAt: Timestamp
@@ -25,7 +23,6 @@ public struct Trial: Hashable, Sendable {
         product: Product.ID,
         mode: Mode,
         install: Install.ID?,
-        fingerprint: Digest256? = nil,
         startedAt: Timestamp,
         endsAt: Timestamp? = nil,
         extendedUntil: Timestamp? = nil
@@ -34,7 +31,6 @@ public struct Trial: Hashable, Sendable {
         self.product = product
         self.mode = mode
         self.install = install
-        self.fingerprint = fingerprint
         self.startedAt = startedAt
         self.endsAt = endsAt
         self.extendedUntil = extendedUntil
@@ -53,7 +49,8 @@ public struct Trial: Hashable, Sendable {
     /// The one that counts among the rows found by the install and by its fingerprint: of those that have begun the one
     /// that started first, else the earliest first contact.
     ///
-    /// Where it has no fingerprint and no row has the caller's, it is given the caller's: a reinstall then finds it.
+    /// A fingerprint that no trial is known by yet is the governing one's from then on: a reinstall finds it, also after
+    /// the machine's fingerprint drifted.
     public static func governing(among trials: [Trial]) -> Trial? {
         trials.min { left, right in
             if left.hasBegun != right.hasBegun { return left.hasBegun }
@@ -220,14 +217,10 @@ extension Trial {
 
     /// The trial of an install that shares it, as a call of that install leaves it.
     ///
-    /// It is given the machine's fingerprint where it has none and no other row has it, so that a reinstall finds it; and
-    /// where the install that started it is gone, this one stands in for it.
-    ///
-    /// - Parameter isFingerprintKnown: Whether a row has the install's fingerprint already.
-    public func shared(by install: Install, isFingerprintKnown: Bool) -> Trial {
+    /// Where the install that started it is gone, this one stands in for it.
+    public func shared(by install: Install) -> Trial {
         var trial = self
         if trial.install == nil { trial.install = install.id }
-        if trial.fingerprint == nil, !isFingerprintKnown { trial.fingerprint = install.fingerprint }
         return trial
     }
 

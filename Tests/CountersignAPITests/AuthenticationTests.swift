@@ -103,7 +103,7 @@ import Testing
         let catalog = api.catalog
         let services = catalog.services
         func caller(_ fields: [String]) throws -> AdministrationCaller {
-            var context = try LoopState.open(services, catalog.shared, index: 1)
+            var context = try LoopState.open(services, catalog.shared)
             return try HTTPRequest.parsing(Array(request("GET", "/", token: nil, fields: fields).utf8)) { request in
                 try context.authenticateAdministration(request)
             }

@@ -186,6 +186,9 @@ struct SoldLicense: Sendable {
 
 /// The API as one loop sees it, without threads: what a handler asks of the writer is done at once.
 struct TestAPI: ~Copyable {
+    /// A request that was to write was answered without.
+    struct NothingWritten: Error {}
+
     let catalog: Catalog
     let writer: APIWriter
     var context: LoopState
@@ -205,7 +208,7 @@ struct TestAPI: ~Copyable {
     ) throws -> TestAPI {
         let opened = try Catalog.open(settings: settings)
         let shared = opened.catalog.shared(limiter: limiter)
-        let context = try LoopState.open(opened.catalog.services, shared, index: 0)
+        let context = try LoopState.open(opened.catalog.services, shared)
         return TestAPI(opened, context: context)
     }
 
@@ -303,6 +306,25 @@ struct TestAPI: ~Copyable {
             }
         } catch {
             return Received(context.response(to: error, for: outline), wrote: false)
+        }
+    }
+
+    /// Sends requests of which each is recognized before any is written, as on several loops at once.
+    mutating func together(_ requests: [String], from peer: PeerAddress) throws -> [Received] {
+        var jobs: [Job] = []
+        for text in requests {
+            guard case .job(let job) = try router.outcome(of: Array(text.utf8), from: peer, in: &context) else {
+                throw NothingWritten()
+            }
+            jobs.append(job)
+        }
+        return jobs.map { job in
+            do {
+                guard case .write(let work) = job.work else { throw NothingWritten() }
+                return Received(try writer.write(work)(&context), wrote: true)
+            } catch {
+                return Received(context.response(to: error, for: .test()), wrote: false)
+            }
         }
     }
 

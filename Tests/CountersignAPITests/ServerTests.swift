@@ -274,7 +274,7 @@ import Testing
     @Test("one credential fills a quarter of the writer's queue; what does not fit stays behind to be answered 503")
     func fullQueue() throws {
         let opened = try Catalog.open(queueCapacity: 8)
-        var context = try LoopState.open(opened.catalog.services, opened.catalog.shared, index: 1)
+        var context = try LoopState.open(opened.catalog.services, opened.catalog.shared)
         let other = try CredentialID.fresh()
         func submission(_ slot: UInt32, _ credential: CredentialID) -> Submission<Job> {
             Submission(
@@ -297,7 +297,7 @@ import Testing
         let opened = try Catalog.open()
         let catalog = opened.catalog
         let license = try opened.writer.write { db in try catalog.sell(catalog.editor, in: db) }
-        var context = try LoopState.open(catalog.services, catalog.shared, index: 1)
+        var context = try LoopState.open(catalog.services, catalog.shared)
         let body = #"{"license_key":"\#(license.key)"}"#
         let text = request("POST", "/v1/validate", token: catalog.appToken, body: body)
         let failure = StorageError(.full, "database or disk is full")

@@ -53,6 +53,20 @@ import Testing
         }
     }
 
+    @Test("who presented a purchase first stays the first, also of several within one second")
+    func presentationOrder() throws {
+        var api = try TestAPI.open()
+        let connection = try api.connect()
+
+        for install in 1...10 { #expect(try api.verify(unlock(), install).status == 200) }
+
+        let presented = try (1...10).map { try #require(try api.install($0)).id }
+        let links = try api.writer.write { db in
+            try PurchaseLinkStore.all(to: "2000000001", under: connection.id, mode: .live, in: db)
+        }
+        #expect(links.map(\.install) == presented)
+    }
+
     @Test("a refund takes the right, and the copy from before it brings nothing back")
     func replay() throws {
         var api = try TestAPI.open()

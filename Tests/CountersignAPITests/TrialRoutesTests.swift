@@ -87,6 +87,25 @@ import Testing
         #expect(!reinstall.members.contains("trial_token"))
     }
 
+    @Test(
+        "a machine that a known install tells of for the first time is known at once, whatever the call",
+        arguments: ["/v1/sync", "/v1/validate", "/v1/heartbeat", "/v1/seats", "/v1/trial", "/v1/meters/peek"]
+    )
+    func machineToldLater(path: String) throws {
+        var api = try open()
+        let first = api.post("/v1/trial", body(1))
+        let more = #","license_key":"ACME-AAAA-BBBB-CCCC-DDDD-EEEE","meter":"flow_run""#
+        let machine = #","fingerprint":"laptop-4711""#
+        api.catalog.clock.advance(by: 86_400)
+
+        let told = api.post(path, body(1, more + machine))
+        let reinstall = api.post("/v1/trial", body(2, machine))
+
+        #expect(told.wrote)
+        #expect(reinstall["started_at"]?.string == first["started_at"]?.string)
+        #expect(!api.post(path, body(1, more + machine)).wrote, "once is enough")
+    }
+
     @Test("sync, validate and trial agree to the second: active until the last one, then rejected without a grant")
     func agree() throws {
         var api = try open()
@@ -183,7 +202,9 @@ import Testing
             now: now,
             install: nil,
             nonce: nil,
-            services: api.catalog.services
+            services: api.catalog.services,
+            client: nil,
+            limiter: RateLimiter(RateLimits())
         )
         try set(api, [.freeTier: "true"])
 

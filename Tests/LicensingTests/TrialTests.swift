@@ -217,25 +217,21 @@ extension Trial {
         #expect(Trial.governing(among: [recorded, later]) == later)
     }
 
-    @Test("an install that shares a trial gives it its machine, and stands in where the one that started it is gone")
+    @Test("an install that shares a trial stands in where the one that started it is gone")
     func shared() throws {
-        let laptop = try #require(Digest256.number(1))
         let install = Install(
             id: .number(2),
             product: .number(1),
             mode: .live,
             digest: try #require(Digest256.number(2)),
-            fingerprint: laptop,
             firstContactAt: now,
             lastSeenAt: now
         )
         var trial = Trial.fixture(startedAt: now)
 
-        #expect(trial.shared(by: install, isFingerprintKnown: false).fingerprint == laptop)
-        #expect(trial.shared(by: install, isFingerprintKnown: false).install == .number(1))
-        #expect(trial.shared(by: install, isFingerprintKnown: true).fingerprint == nil)
+        #expect(trial.shared(by: install).install == .number(1))
         trial.install = nil
-        #expect(trial.shared(by: install, isFingerprintKnown: false).install == install.id)
+        #expect(trial.shared(by: install).install == install.id)
     }
 
     @Test("under explicit the install that started the trial is told its token, else that of the first contact")

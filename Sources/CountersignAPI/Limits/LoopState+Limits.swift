@@ -19,14 +19,6 @@ extension LoopState {
         try shared.limiter.pass(client.rateKey(.requests), under: limits.limits, takes: takes)
     }
 
-    /// Counts what a client is about to do for the first time.
-    ///
-    /// - Throws: `LimitExceeded`.
-    func pass(_ kind: RateKey.Kind, _ client: ClientKey?) throws(LimitExceeded) {
-        guard let client else { return }
-        try shared.limiter.pass(client.rateKey(kind), under: limits.limits)
-    }
-
     /// Counts a request of an administrator against the credential.
     ///
     /// - Throws: `LimitExceeded`.

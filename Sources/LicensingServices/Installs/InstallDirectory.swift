@@ -23,10 +23,17 @@ public struct InstallDirectory: Sendable {
         try InstallStore.find(claim.digest, of: caller.product.id, mode: caller.mode, in: db)
     }
 
-    /// Whether a call must be recorded before it is answered: a first contact, and a known install whose trial's clock
-    /// is not written yet.
-    public func mustRecord(_ install: Install?, for caller: Caller) -> Bool {
-        install.map { caller.product.settings.recordsFirstContact(of: $0) } ?? true
+    /// Whether a call must be recorded before it is answered: a first contact, a known install whose trial's clock is not
+    /// written yet, and one that tells another machine than before: a trial is once for a machine too.
+    ///
+    /// - Parameters:
+    ///   - claim: What the call says.
+    ///   - install: The install's row, where it has one.
+    ///   - caller: Whose install it is.
+    public func mustRecord(_ claim: InstallClaim, known install: Install?, for caller: Caller) -> Bool {
+        guard let install else { return true }
+        if let fingerprint = claim.fingerprint, fingerprint != install.fingerprint { return true }
+        return caller.product.settings.recordsFirstContact(of: install)
     }
 
     /// Records that the install was in contact at `now`, the first time and every other, and what that means for its

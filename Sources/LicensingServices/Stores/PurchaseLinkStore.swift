@@ -35,7 +35,7 @@ package enum PurchaseLinkStore {
             FROM purchase_links JOIN installs ON installs.id = purchase_links.install_id
             WHERE purchase_links.connection_id = :connection_id
                 AND purchase_links.original_transaction_id = :original_transaction_id AND purchase_links.mode = :mode
-            ORDER BY purchase_links.presented_at, installs.id
+            ORDER BY purchase_links.presented_at, purchase_links.ordinal, installs.id
             """,
             [
                 "connection_id": .id(connection), "original_transaction_id": .text(originalTransactionID),
@@ -61,8 +61,16 @@ package enum PurchaseLinkStore {
     ) throws {
         try db.run(
             """
-            INSERT INTO purchase_links (connection_id, original_transaction_id, mode, install_id, presented_at)
-            VALUES (:connection_id, :original_transaction_id, :mode, :install_id, :presented_at)
+            INSERT INTO purchase_links (
+                connection_id, original_transaction_id, mode, install_id, presented_at, ordinal
+            ) VALUES (
+                :connection_id, :original_transaction_id, :mode, :install_id, :presented_at,
+                (
+                    SELECT coalesce(max(ordinal), 0) + 1 FROM purchase_links
+                    WHERE connection_id = :connection_id AND original_transaction_id = :original_transaction_id
+                        AND mode = :mode
+                )
+            )
             """,
             [
                 "connection_id": .id(connection), "original_transaction_id": .text(originalTransactionID),

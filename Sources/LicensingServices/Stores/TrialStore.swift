@@ -12,18 +12,18 @@ package enum TrialStore {
         try db.run(
             """
             INSERT INTO trials (
-                id, product_id, mode, install_id, fingerprint, started_at, ends_at, extended_until, token_digest,
+                id, product_id, mode, install_id, started_at, ends_at, extended_until, token_digest,
                 created_at
             ) VALUES (
-                :id, :product_id, :mode, :install_id, :fingerprint, :started_at, :ends_at, :extended_until,
+                :id, :product_id, :mode, :install_id, :started_at, :ends_at, :extended_until,
                 :token_digest, :created_at
             )
             """,
             [
                 "id": .id(trial.id), "product_id": .id(trial.product), "mode": .word(trial.mode),
-                "install_id": .idOrNull(trial.install), "fingerprint": .digestOrNull(trial.fingerprint),
-                "started_at": .instant(trial.startedAt), "ends_at": .instantOrNull(trial.endsAt),
-                "extended_until": .instantOrNull(trial.extendedUntil), "token_digest": .digestOrNull(tokenDigest),
+                "install_id": .idOrNull(trial.install), "started_at": .instant(trial.startedAt),
+                "ends_at": .instantOrNull(trial.endsAt), "extended_until": .instantOrNull(trial.extendedUntil),
+                "token_digest": .digestOrNull(tokenDigest),
                 "created_at": .instant(now),
             ]
         )
@@ -33,34 +33,72 @@ package enum TrialStore {
     package static func update(_ trial: Trial, in db: borrowing WriteTransaction) throws {
         try db.run(
             """
-            UPDATE trials SET install_id = :install_id, fingerprint = :fingerprint, started_at = :started_at,
-                ends_at = :ends_at, extended_until = :extended_until
+            UPDATE trials SET install_id = :install_id, started_at = :started_at, ends_at = :ends_at,
+                extended_until = :extended_until
             WHERE id = :id
             """,
             [
-                "id": .id(trial.id), "install_id": .idOrNull(trial.install),
-                "fingerprint": .digestOrNull(trial.fingerprint), "started_at": .instant(trial.startedAt),
+                "id": .id(trial.id), "install_id": .idOrNull(trial.install), "started_at": .instant(trial.startedAt),
                 "ends_at": .instantOrNull(trial.endsAt), "extended_until": .instantOrNull(trial.extendedUntil),
             ]
         )
     }
 
-    /// The trials that may count for an install: the one it shares, and the one of its machine.
+    /// The trials that may count for an install: the one it shares, and the one that its machine is known by.
     package static func candidates<DB: Queries & ~Copyable>(
         for install: Install,
         in db: borrowing DB
     ) throws -> [Trial] {
-        guard install.trial != nil || install.fingerprint != nil else { return [] }
+        try candidates(
+            shared: install.trial,
+            fingerprint: install.fingerprint,
+            of: install.product,
+            mode: install.mode,
+            in: db
+        )
+    }
+
+    /// The trials that may count for an install that shares `trial`, on a machine with `fingerprint`.
+    package static func candidates<DB: Queries & ~Copyable>(
+        shared trial: TrialID?,
+        fingerprint: Digest256?,
+        of product: Product.ID,
+        mode: Mode,
+        in db: borrowing DB
+    ) throws -> [Trial] {
+        guard trial != nil || fingerprint != nil else { return [] }
         return try db.all(
             """
-            SELECT id, product_id, mode, install_id, fingerprint, started_at, ends_at, extended_until FROM trials
-            WHERE id = :id OR (product_id = :product_id AND mode = :mode AND fingerprint = :fingerprint)
+            SELECT id, product_id, mode, install_id, started_at, ends_at, extended_until FROM trials
+            WHERE id = :id OR id = (
+                SELECT trial_id FROM trial_fingerprints
+                WHERE product_id = :product_id AND mode = :mode AND fingerprint = :fingerprint
+            )
             """,
             [
-                "id": .idOrNull(install.trial), "product_id": .id(install.product), "mode": .word(install.mode),
-                "fingerprint": .digestOrNull(install.fingerprint),
+                "id": .idOrNull(trial), "product_id": .id(product), "mode": .word(mode),
+                "fingerprint": .digestOrNull(fingerprint),
             ],
             read
+        )
+    }
+
+    /// Has a machine be known by a trial from now on, unless it is known by one already.
+    package static func note(
+        _ fingerprint: Digest256,
+        of trial: Trial,
+        in db: borrowing WriteTransaction
+    ) throws {
+        try db.run(
+            """
+            INSERT INTO trial_fingerprints (product_id, mode, fingerprint, trial_id)
+            VALUES (:product_id, :mode, :fingerprint, :trial_id)
+            ON CONFLICT (product_id, mode, fingerprint) DO NOTHING
+            """,
+            [
+                "product_id": .id(trial.product), "mode": .word(trial.mode), "fingerprint": .digest(fingerprint),
+                "trial_id": .id(trial.id),
+            ]
         )
     }
 
@@ -71,7 +109,7 @@ package enum TrialStore {
     ) throws -> Trial? {
         try db.first(
             """
-            SELECT id, product_id, mode, install_id, fingerprint, started_at, ends_at, extended_until FROM trials
+            SELECT id, product_id, mode, install_id, started_at, ends_at, extended_until FROM trials
             WHERE id = :id AND product_id = :product_id
             """,
             ["id": .id(id), "product_id": .id(product)],
@@ -88,7 +126,7 @@ package enum TrialStore {
     ) throws -> Trial? {
         try db.first(
             """
-            SELECT id, product_id, mode, install_id, fingerprint, started_at, ends_at, extended_until FROM trials
+            SELECT id, product_id, mode, install_id, started_at, ends_at, extended_until FROM trials
             WHERE token_digest = :token_digest AND product_id = :product_id AND mode = :mode
             """,
             ["token_digest": .digest(token), "product_id": .id(product), "mode": .word(mode)],
@@ -106,7 +144,7 @@ package enum TrialStore {
     ) throws -> [Trial] {
         try db.all(
             """
-            SELECT id, product_id, mode, install_id, fingerprint, started_at, ends_at, extended_until FROM trials
+            SELECT id, product_id, mode, install_id, started_at, ends_at, extended_until FROM trials
             WHERE product_id = :product_id AND id > :cursor AND mode = :mode ORDER BY id LIMIT :limit
             """,
             [
@@ -122,7 +160,6 @@ package enum TrialStore {
             product: try row.id(),
             mode: try row.word(),
             install: try row.idOrNil(),
-            fingerprint: try row.digestOrNil(),
             startedAt: try row.instant(),
             endsAt: try row.instantOrNil(),
             extendedUntil: try row.instantOrNil()
@@ -219,7 +256,8 @@ extension TrialStore {
     package static func removeOrphan(_ id: TrialID, in db: borrowing WriteTransaction) throws {
         try db.run(
             """
-            DELETE FROM trials WHERE id = :id AND fingerprint IS NULL AND ends_at IS NULL AND extended_until IS NULL
+            DELETE FROM trials WHERE id = :id AND ends_at IS NULL AND extended_until IS NULL
+                AND NOT EXISTS (SELECT 1 FROM trial_fingerprints WHERE trial_fingerprints.trial_id = trials.id)
                 AND NOT EXISTS (SELECT 1 FROM installs WHERE installs.trial_id = trials.id)
             """,
             ["id": .id(id)]

@@ -48,7 +48,6 @@ struct TrialRecorder: Sendable {
                 product: install.product,
                 mode: install.mode,
                 install: install.id,
-                fingerprint: install.fingerprint,
                 startedAt: startedAt,
                 endsAt: endsAt
             )
@@ -58,11 +57,11 @@ struct TrialRecorder: Sendable {
             trial = trial?.updated(startedAt: startedAt, endsAt: endsAt, by: install, under: settings)
         }
         guard let trial else { return install }
-        let isKnown = candidates.contains { $0.fingerprint != nil && $0.fingerprint == install.fingerprint }
-        let shared = trial.shared(by: install, isFingerprintKnown: isKnown)
+        let shared = trial.shared(by: install)
         if let before = candidates.first(where: { $0.id == shared.id }), before != shared {
             try TrialStore.update(shared, in: db)
         }
+        if let fingerprint = install.fingerprint { try TrialStore.note(fingerprint, of: shared, in: db) }
         var install = install
         if install.trial == nil {
             install.trial = shared.id

@@ -77,6 +77,30 @@ public struct TrialService: Sendable {
         return try TrialStore.token(of: trial.id, in: db) == nil
     }
 
+    /// Whether `start` would begin a trial that neither the install nor its machine had.
+    ///
+    /// - Throws: `StorageError`.
+    public func isNew(
+        _ call: TrialCall,
+        by claim: InstallClaim,
+        for caller: Caller,
+        at now: Timestamp,
+        in db: borrowing WriteTransaction
+    ) throws -> Bool {
+        guard call.asksToStart, let settings = try ProductStore.find(caller.product.id, in: db)?.settings else {
+            return false
+        }
+        let known = try installs.find(claim, of: caller, in: db)
+        let candidates = try TrialStore.candidates(
+            shared: known?.trial,
+            fingerprint: claim.fingerprint ?? known?.fingerprint,
+            of: caller.product.id,
+            mode: caller.mode,
+            in: db
+        )
+        return settings.trialStatus(of: Trial.governing(among: candidates), at: now).state == .available
+    }
+
     /// Records the call of an install that asks about its trial, starts the trial where the product's settings say so,
     /// and makes the token that its install is told.
     ///

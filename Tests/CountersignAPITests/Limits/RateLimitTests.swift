@@ -263,6 +263,47 @@ private struct LimitedAPI: ~Copyable {
         #expect(later.code == "TRIAL_ACTIVE")
     }
 
+    @Test("a trial that its machine had before is no new one, and of calls in flight for one trial, one is counted")
+    func trialsOfOneMachine() throws {
+        let settings = ProductSettings(trialDuration: try CalendarDuration("P14D"), trialStart: .explicit)
+        var limited = try LimitedAPI(settings: settings) { $0.trialsPerDay = 2 }
+        func body(_ install: Int, _ machine: String) -> String {
+            #"{"install_id":"\#(installID(install))","fingerprint":"\#(machine)"}"#
+        }
+        let token = limited.api.catalog.appToken
+        let address = try #require(PeerAddress(parsing: "203.0.113.5"))
+
+        let one = try limited.api.together(
+            (1...5).map { request("POST", "/v1/trial", token: token, body: body($0, "laptop-4711")) },
+            from: address
+        )
+        let reinstalls = try (6...9).map { try limited.post("/v1/trial", body($0, "laptop-4711")) }
+        let second = try limited.post("/v1/trial", body(10, "desktop-0815"))
+        let third = try limited.post("/v1/trial", body(11, "tablet-1234"))
+
+        #expect(one.map(\.code) == Array(repeating: "TRIAL_ACTIVE", count: 5))
+        #expect(reinstalls.allSatisfy { $0.code == "TRIAL_ACTIVE" })
+        #expect(second.code == "TRIAL_ACTIVE")
+        #expect(third.code == "RATE_LIMITED")
+    }
+
+    @Test("of calls in flight by one new install, one is a first contact", arguments: ["/v1/sync", "/v1/activate"])
+    func firstContactOnce(path: String) throws {
+        var limited = try LimitedAPI { $0.firstContactsPerMinute = 2 }
+        let license = try limited.api.sell { $0.seatLimit = .unlimited }
+        let body = #"{"install_id":"\#(installID(1))","license_key":"\#(license.key)"}"#
+        let text = request("POST", path, token: limited.api.catalog.appToken, body: body)
+
+        let answers = try limited.api.together(
+            Array(repeating: text, count: 5),
+            from: try #require(PeerAddress(parsing: "203.0.113.5"))
+        )
+
+        #expect(answers.map(\.status) == Array(repeating: 200, count: 5))
+        #expect(try limited.sync(2).status == 200)
+        #expect(try limited.sync(3).status == 429)
+    }
+
     @Test("a credential of administration has a bucket of its own, from wherever it calls")
     func administration() throws {
         var limited = try LimitedAPI { $0.administrationPerMinute = 2 }
