@@ -3,6 +3,9 @@
 #endif
 #include "CSystem.h"
 
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 #include <pthread.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -25,6 +28,12 @@ void cs_name_thread(const char *name) {
     pthread_setname_np(kept);
 #else
     pthread_setname_np(pthread_self(), kept);
+#endif
+}
+
+void cs_trim_memory(void) {
+#if defined(__GLIBC__)
+    malloc_trim(0);
 #endif
 }
 

@@ -108,14 +108,21 @@ extension EventLoop where Context: ~Copyable {
         slots[slot].deadline = deadline(in: settings.options.headerSeconds)
     }
 
-    private func token(of slot: Int) -> UInt64 {
+    func token(of slot: Int) -> UInt64 {
         UInt64(slots[slot].generation) << 32 | UInt64(slot)
+    }
+
+    /// The place of the connection that a token was made for; nil once it has ended.
+    func slot(of token: UInt64) -> Int? {
+        let slot = Int(token & 0xFFFF_FFFF)
+        return slots[slot].generation == UInt32(token >> 32) && slots[slot].phase != .free ? slot : nil
     }
 
     /// Ends a connection at once; a job under way is answered into the void.
     mutating func close(_ slot: Int) {
         _ = Descriptor(taking: slots[slot].descriptor)
         settings.ledger.release(slots[slot].peer, wasCounted: slots[slot].isCounted)
+        release(slot, body: true, rest: true, output: true)
         // Generations stay below the tokens of mailbox and listeners.
         let generation = (slots[slot].generation &+ 1) & 0x7FFF_FFFF
         slots[slot] = Slot()
@@ -124,11 +131,26 @@ extension EventLoop where Context: ~Copyable {
         openSlots -= 1
     }
 
+    /// Lets go of what was kept for a slow client.
+    mutating func release(_ slot: Int, body isBody: Bool = false, rest: Bool = false, output: Bool = false) {
+        if isBody, let body = slots[slot].body {
+            releasedBytes += body.content.capacity
+            slots[slot].body = nil
+        }
+        if rest {
+            releasedBytes += slots[slot].rest.capacity
+            slots[slot].rest = []
+        }
+        if output {
+            releasedBytes += slots[slot].output.capacity
+            slots[slot].output = []
+        }
+    }
+
     // MARK: Events
 
     mutating func handle(_ token: UInt64, _ readiness: Readiness, _ context: inout Context) {
-        let slot = Int(token & 0xFFFF_FFFF)
-        guard slots[slot].generation == UInt32(token >> 32), slots[slot].phase != .free else { return }
+        guard let slot = slot(of: token) else { return }
         if readiness.contains(.writable) {
             guard write(slot) else { return }
             settle(slot, &context)
@@ -145,7 +167,7 @@ extension EventLoop where Context: ~Copyable {
                 watch(slot, slots[slot].interest.subtracting(.read))
             }
         default:
-            if isBlocked(slot) {
+            if isBlocked(slot) || slots[slot].isQueued {
                 readiness.contains(.broken) ? close(slot) : watch(slot, slots[slot].interest.subtracting(.read))
             } else {
                 read(slot, &context)
@@ -187,34 +209,36 @@ extension EventLoop where Context: ~Copyable {
     /// Sends what the last pass made, and brings phase, deadline and interest of the connection in line.
     mutating func settle(_ slot: Int, _ context: inout Context) {
         guard slots[slot].phase != .free, flush(slot) else { return }
-        while slots[slot].isHeldBack && !self.isBlocked(slot) {
+        if slots[slot].isHeldBack && !self.isBlocked(slot) {
             slots[slot].isHeldBack = false
-            resume(slot, &context)
-            guard flush(slot) else { return }
+            queue(slot)
         }
         let isBlocked = slots[slot].unsent > 0
         let options = settings.options
         switch slots[slot].phase {
         case .idle, .head:
-            if isBlocked { break }
-            if slots[slot].rest.isEmpty {
+            if isBlocked || slots[slot].isQueued {
+                // It must read first, or wait for its turn; the time for the next request begins after that.
+                slots[slot].deadline = 0
+            } else if slots[slot].rest.isEmpty {
                 if isStopping { return close(slot) }
                 slots[slot].phase = .idle
                 // The first head of a connection counts from the accept.
                 if slots[slot].requests > 0 { slots[slot].deadline = deadline(in: options.idleSeconds) }
-            } else if slots[slot].phase == .idle {
+            } else if slots[slot].phase == .idle || slots[slot].deadline == 0 {
                 slots[slot].phase = .head
                 if slots[slot].requests > 0 { slots[slot].deadline = deadline(in: options.headerSeconds) }
             }
-        case .waiting: if !isBlocked { slots[slot].deadline = 0 }
+        case .waiting: slots[slot].deadline = 0
         case .closing:
             if !isBlocked { return end(slot) }
+            slots[slot].deadline = 0
         case .body, .draining, .free: break
         }
-        if isBlocked && slots[slot].phase != .body { slots[slot].deadline = deadline(in: options.idleSeconds) }
         var interest: Interest = isBlocked ? .write : []
         switch slots[slot].phase {
-        case .idle, .head, .body, .draining: if !self.isBlocked(slot) { interest.insert(.read) }
+        case .idle, .head, .body, .draining:
+            if !self.isBlocked(slot) && !slots[slot].isQueued { interest.insert(.read) }
         // Left alone until something comes: most clients wait for their answer.
         case .waiting, .closing: interest.formUnion(slots[slot].interest.intersection(.read))
         case .free: break
@@ -234,8 +258,8 @@ extension EventLoop where Context: ~Copyable {
         // Closing with input unread resets the connection, and a reset may overtake the answer (RFC 9112 §9.6).
         _ = shutdown(slots[slot].descriptor, Int32(SHUT_WR))
         slots[slot].phase = .draining
-        slots[slot].rest = []
-        slots[slot].output = []
+        slots[slot].readDeadline = 0
+        release(slot, rest: true, output: true)
         slots[slot].written = 0
         // The end of the server need not wait as long for clients that forget to hang up.
         slots[slot].deadline = isStopping ? ticks &+ EventLoop.ticksPerSecond / 2 : deadline(in: EventLoop.drainSeconds)
@@ -257,7 +281,10 @@ extension EventLoop where Context: ~Copyable {
             close(slot)
             return false
         }
-        if sent < output.count { slots[slot].output = Array(output[sent...]) }
+        if sent < output.count {
+            slots[slot].output = Array(output[sent...])
+            slots[slot].readDeadline = deadline(in: settings.options.idleSeconds)
+        }
         return true
     }
 
@@ -270,8 +297,10 @@ extension EventLoop where Context: ~Copyable {
             return false
         }
         slots[slot].written += UInt32(sent)
+        if sent > 0 { slots[slot].readDeadline = deadline(in: settings.options.idleSeconds) }
         if slots[slot].unsent == 0 {
-            slots[slot].output = []
+            slots[slot].readDeadline = 0
+            release(slot, output: true)
             slots[slot].written = 0
         } else if slots[slot].written > 1 << 18 {
             slots[slot].output.removeFirst(Int(slots[slot].written))

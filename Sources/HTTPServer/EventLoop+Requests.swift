@@ -4,6 +4,8 @@ import SystemPrimitives
 extension EventLoop where Context: ~Copyable {
     /// A refused request's body up to this length is read and dropped, to keep the connection.
     private static var skippedBytes: Int { 64 << 10 }
+    /// Pipelined requests of one connection that are served before others have their turn.
+    private static var turnRequests: Int { 16 }
 
     // MARK: Input
 
@@ -31,6 +33,26 @@ extension EventLoop where Context: ~Copyable {
         if !slots[slot].rest.isEmpty { serveRest(slot, &context) }
     }
 
+    /// Lets a connection go on with the requests it has sent once all others that wait have had their turn.
+    mutating func queue(_ slot: Int) {
+        if slots[slot].isQueued { return }
+        slots[slot].isQueued = true
+        queued.append(token(of: slot))
+    }
+
+    /// One turn for each connection that waits for one.
+    mutating func takeTurns(_ context: inout Context) {
+        if queued.isEmpty { return }
+        var due: [UInt64] = []
+        swap(&due, &queued)
+        for token in due {
+            guard let slot = slot(of: token), slots[slot].isQueued else { continue }
+            slots[slot].isQueued = false
+            resume(slot, &context)
+            settle(slot, &context)
+        }
+    }
+
     private mutating func serveRest(_ slot: Int, _ context: inout Context) {
         var rest: [UInt8] = []
         swap(&rest, &slots[slot].rest)
@@ -53,7 +75,7 @@ extension EventLoop where Context: ~Copyable {
         do throws(HTTPFailure) {
             used = try pending.decoder.decode(bytes, into: &pending.content)
         } catch {
-            slots[slot].body = nil
+            release(slot, body: true)
             if pending.route == nil {
                 // The answer is out already; a second one would be read as the next request's.
                 slots[slot].phase = .closing
@@ -65,7 +87,7 @@ extension EventLoop where Context: ~Copyable {
         }
         if pending.route == nil { pending.content.removeAll(keepingCapacity: true) }
         guard pending.decoder.isComplete else { return nil }
-        slots[slot].body = nil
+        release(slot, body: true)
         slots[slot].phase = .idle
         if let route = pending.route {
             pending.bytes.withUnsafeBytes { head in
@@ -89,10 +111,15 @@ extension EventLoop where Context: ~Copyable {
     /// Serves the requests at the start of `bytes`, one after the other; returns how many bytes it used.
     private mutating func serve(_ bytes: UnsafeRawBufferPointer, _ slot: Int, _ context: inout Context) -> Int {
         var position = 0
+        var served = 0
         slots[slot].isHeldBack = false
         while position < bytes.count {
             let phase = slots[slot].phase
             guard phase == .idle || phase == .head else { break }
+            guard served < EventLoop.turnRequests else {
+                queue(slot)
+                break
+            }
             // Output of this pass counts too: one read may hold hundreds of requests.
             guard slots[slot].unsent + output.count <= settings.options.outputBytes else {
                 slots[slot].isHeldBack = true
@@ -111,6 +138,7 @@ extension EventLoop where Context: ~Copyable {
             }
             slots[slot].phase = .idle
             position += begin(rest, slot, &context)
+            served += 1
         }
         if slots[slot].phase == .closing { return bytes.count }
         return position
@@ -401,7 +429,7 @@ extension EventLoop where Context: ~Copyable {
             slots[slot].phase = .idle
         } else {
             slots[slot].phase = .closing
-            slots[slot].rest = []
+            release(slot, rest: true)
             slots[slot].mayBeSending = true
         }
     }

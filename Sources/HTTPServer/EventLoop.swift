@@ -39,6 +39,8 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
     var slots: [Slot] = []
     var freeSlots: [UInt32] = []
     var openSlots = 0
+    /// Connections, by their tokens, whose next requests wait until others had their turn.
+    var queued: [UInt64] = []
     let input: UnsafeMutableRawBufferPointer
     var output: [UInt8] = []
     var content: [UInt8] = []
@@ -56,6 +58,9 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
     var now: UInt64
     var lastScan: UInt32 = 0
     var lastTick: UInt32 = 0
+    /// Bytes that connections held for slow clients and no longer do, since the last trim.
+    var releasedBytes = 0
+    private var lastTrim: UInt32 = 0
     /// The tick at which connections that are still busy are given up; nil until the loop is told to stop. One value, so
     /// that nothing can stop before its deadline is known.
     var stopDeadline: UInt32?
@@ -65,6 +70,9 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
     static var ticksPerSecond: UInt32 { 8 }
     private static var ticksPerScan: UInt32 { 2 }
     private static var inputBytes: Int { 16 << 10 }
+    /// A trim takes milliseconds: only where it brings something, and not all the time.
+    private static var trimBytes: Int { 8 << 20 }
+    private static var ticksPerTrim: UInt32 { 5 * ticksPerSecond }
     static var mailboxToken: UInt64 { .max }
     static var firstListenerToken: UInt64 { .max - 1 }
 
@@ -116,7 +124,8 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
     mutating func run(_ context: inout Context) {
         writer.date.refresh()
         while true {
-            let count = poller.wait(milliseconds: openSlots > 0 || !isAccepting ? 250 : 1000)
+            let patience: Int32 = openSlots > 0 || !isAccepting ? 250 : 1000
+            let count = poller.wait(milliseconds: queued.isEmpty ? patience : 0)
             now = MonotonicClock.nanoseconds()
             if settings.cors.number != policyNumber { adoptPolicy() }
             writer.date.refresh()
@@ -131,6 +140,7 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
                     handle(token, readiness, &context)
                 }
             }
+            takeTurns(&context)
             let wasStopping = isStopping
             if hasMail {
                 // Read before the mail is taken: a socket posted before the wish to stop is among the mail.
@@ -149,6 +159,7 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
             if ticks &- lastTick >= EventLoop.ticksPerSecond {
                 lastTick = ticks
                 context.tick()
+                giveBackMemory(ticks)
             }
             if isStopping && openSlots == 0 { break }
         }
@@ -227,6 +238,11 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
                 close(slot)
                 continue
             }
+            let readDeadline = slots[slot].readDeadline
+            if readDeadline != 0 && ticks >= readDeadline {
+                close(slot)
+                continue
+            }
             let deadline = slots[slot].deadline
             if deadline != 0 && ticks >= deadline { expire(slot, &context) }
         }
@@ -235,12 +251,12 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
     private mutating func expire(_ slot: Int, _ context: inout Context) {
         let isBlocked = slots[slot].unsent > 0
         switch slots[slot].phase {
-        case .head where !isBlocked:
+        case .head:
             fail(slot, .requestTimeout, &context)
             settle(slot, &context)
         case .body where !isBlocked:
             let pending = slots[slot].body
-            slots[slot].body = nil
+            release(slot, body: true)
             if let pending, pending.route != nil {
                 var exchange = pending.exchange
                 exchange.keepsAlive = false
@@ -249,11 +265,17 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
             } else {
                 close(slot)
             }
-        case .free,
-            .waiting where !isBlocked:
-            break
+        case .free, .waiting: break
         default: close(slot)
         }
+    }
+
+    /// Returns to the system what slow clients held: the allocator alone keeps pages that lie between others in use.
+    private mutating func giveBackMemory(_ ticks: UInt32) {
+        guard releasedBytes >= EventLoop.trimBytes, ticks &- lastTrim >= EventLoop.ticksPerTrim else { return }
+        releasedBytes = 0
+        lastTrim = ticks
+        cs_trim_memory()
     }
 
     // MARK: End
@@ -266,6 +288,7 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
             // Only now: a socket handed to a loop that has already ended would be lost.
             for (other, mailbox) in settings.mailboxes.enumerated() where other != index { mailbox.stop() }
         }
-        for slot in slots.indices where slots[slot].phase == .idle && slots[slot].unsent == 0 { close(slot) }
+        for slot in slots.indices
+        where slots[slot].phase == .idle && slots[slot].unsent == 0 && !slots[slot].isQueued { close(slot) }
     }
 }

@@ -22,6 +22,8 @@ struct Slot {
     var generation: UInt32 = 0
     /// In ticks of the loop; 0 for none.
     var deadline: UInt32 = 0
+    /// When the client must have read some of `output`, in ticks; 0 where nothing waits. What it sends is no reading.
+    var readDeadline: UInt32 = 0
     /// How much of `output` is sent; while draining, how much was thrown away.
     var written: UInt32 = 0
     /// Requests so far.
@@ -34,6 +36,8 @@ struct Slot {
     var isCounted = false
     /// Whether requests in `rest` wait for the client to read.
     var isHeldBack = false
+    /// Whether requests in `rest` wait for the connection's next turn.
+    var isQueued = false
     var peer = PeerAddress(high: 0, low: 0)
     /// Bytes that came and are not used yet.
     var rest: [UInt8] = []

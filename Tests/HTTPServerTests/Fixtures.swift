@@ -20,8 +20,10 @@ final class Stage: Sendable {
     let jobs = Guarded<[Submission<EchoContext.Job>]>([])
     let hasJobs = DispatchSemaphore(value: 0)
     let isOver = Atomic<Bool>(false)
-    /// Jobs of `/gated` wait for it.
+    /// Jobs of `/gated` wait for it, and the loop itself in `/stalled`.
     let gate = DispatchSemaphore(value: 0)
+    /// Signaled where a loop begins to wait in `/stalled`.
+    let isStalled = DispatchSemaphore(value: 0)
     let isFull: Bool
 
     init(isFull: Bool = false) {
@@ -80,6 +82,11 @@ struct EchoContext: LoopContext, ~Copyable {
             }
         },
         Route("broken", .post, "/broken") { _, _ in .job { throw Refused() } },
+        Route("stalled", .get, "/stalled") { _, context in
+            context.stage.isStalled.signal()
+            context.stage.gate.wait()
+            return .reply(.json(.ok, []))
+        },
         Route("large", .get, "/large") { _, _ in .reply(.json(.ok, Array(repeating: 0x61, count: 300_000))) },
     ]
 }

@@ -201,9 +201,16 @@ import Testing
         }
     }
 
-    @Test("a client that does not read at all is cut", .timeLimit(.minutes(1)))
-    func deafReader() throws {
-        let server = try TestServer { $0.idleSeconds = 1 }
+    @Test(
+        "a client that does not read at all is cut, though it goes on asking",
+        .timeLimit(.minutes(1)),
+        arguments: [(1 << 20, false), (1 << 28, false), (1 << 20, true), (1 << 28, true)]
+    )
+    func deafReader(outputBytes: Int, asksOn: Bool) throws {
+        let server = try TestServer { options in
+            options.idleSeconds = 1
+            options.outputBytes = outputBytes
+        }
         defer { server.end() }
         let client = try TestClient(port: server.server.addresses[0].port, receiveBuffer: 4096)
         try client.send(String(repeating: request("GET", "/large"), count: 40))
@@ -212,11 +219,35 @@ import Testing
         repeat {
             try other.send(request("GET", "/health"))
             _ = try other.receive()
+            // Refused once the server has closed.
+            if asksOn { try? client.send(request("GET", "/health")) }
         } while server.server.connections.open > 1
 
         var count = 0
         while try client.receive() != nil { count += 1 }
         #expect(count < 40)
+    }
+
+    @Test("who sends many requests at once lets others have their turn")
+    func turns() throws {
+        let server = try TestServer(loops: 1)
+        defer { server.end() }
+        let eager = try server.connect()
+        let other = try server.connect()
+        try other.send(request("GET", "/health"))
+        _ = try other.receive()
+        let count = 300
+
+        try eager.send(request("GET", "/stalled") + String(repeating: request("GET", "/health"), count: count - 1))
+        server.stage.isStalled.wait()
+        try other.send(request("POST", "/echo", body: "x"))
+        server.stage.gate.signal()
+
+        #expect(try other.receive()?.body == "x")
+        for _ in 0..<count { #expect(try eager.receive()?.status == 200) }
+        let routes = server.stage.summaries.withLock { $0.compactMap(\.request.route) }
+        let turn = try #require(routes.firstIndex(of: "echo"))
+        #expect(turn < count / 2, "it was answered after \(turn) others")
     }
 
     @Test("a half-closed client gets its answer", arguments: ["/echo", "/job"])

@@ -26,6 +26,9 @@ const char *const *cs_environment(void);
 /// not dumpable, which also holds where cores go to a program. 0, or -1 with `errno` set.
 int cs_forbid_core_dumps(void);
 
+/// Returns memory that is free within the heap to the system, where the allocator does not do so by itself (glibc).
+void cs_trim_memory(void);
+
 /// Tells ThreadSanitizer that the lock at this address was taken, or is about to be released. It cannot see the slow
 /// path of Swift's `Mutex`, which lives in a library built without it. Both do nothing in other builds.
 void cs_lock_acquired(const void *lock);
