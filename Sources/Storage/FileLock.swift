@@ -41,7 +41,11 @@ struct FileLock: ~Copyable {
 
     /// Takes the lock, asking again and again for as long as `wait` says; false when somebody else still has it then.
     func acquire(waiting wait: Duration) throws(StorageError) -> Bool {
-        let end = MonotonicClock.nanoseconds() &+ wait.nanoseconds
+        try acquire(until: MonotonicClock.nanoseconds() &+ wait.nanoseconds)
+    }
+
+    /// The same until a moment of the monotonic clock; asks once also where that is over.
+    func acquire(until end: UInt64) throws(StorageError) -> Bool {
         var pause: UInt32 = 200
         while try !tryAcquire() {
             let now = MonotonicClock.nanoseconds()

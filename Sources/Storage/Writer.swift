@@ -136,17 +136,9 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
         into answers: inout [Answer],
         _ deliver: (inout [Answer]) -> Void
     ) {
+        let batch = begin(for: batch, &answers, deliver)
+        if batch.isEmpty { return }
         let start = MonotonicClock.nanoseconds()
-        do throws(StorageError) {
-            if hasFailed { throw StorageError(.unavailable, "the writer has given up") }
-            try begin()
-        } catch {
-            answers = batch.map { Answer(ticket: $0.ticket, result: .failure(error)) }
-            report(batch.count, error)
-            queue.report { $0.refusedBatches += 1 }
-            deliver(&answers)
-            return
-        }
         var outcome = run(batch, into: &answers)
         if case .lost = outcome {
             queue.report { $0.lostBatches += 1 }
@@ -176,13 +168,59 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
         case unknown(StorageError)
     }
 
+    /// Begins for a batch. A job waits for locks no longer than `batchWait` in all, counted from its arrival: whose time
+    /// is over is refused, and those that came later go on waiting.
+    ///
+    /// - Returns: the jobs to run, with write.lock held and a transaction open; none when all of them were refused.
+    private mutating func begin(
+        for batch: [Submission],
+        _ answers: inout [Answer],
+        _ deliver: (inout [Answer]) -> Void
+    ) -> [Submission] {
+        let wait = database.options.batchWait.nanoseconds
+        var batch = batch
+        while let oldest = batch.first {
+            do throws(StorageError) {
+                if hasFailed { throw StorageError(.unavailable, "the writer has given up") }
+                try begin(until: oldest.arrivedAt &+ wait)
+                return batch
+            } catch {
+                var refused = batch[...]
+                if error.category == .busy {
+                    // In the order of arrival; those whose time is over within one more try go with the oldest.
+                    let now = MonotonicClock.nanoseconds() &+ Self.tryNanoseconds
+                    refused = batch.prefix { $0.arrivedAt == oldest.arrivedAt || $0.arrivedAt &+ wait <= now }
+                }
+                answers = refused.map { Answer(ticket: $0.ticket, result: .failure(error)) }
+                batch.removeFirst(refused.count)
+                report(answers.count, error)
+                queue.report { $0.refusedBatches += 1 }
+                deliver(&answers)
+                answers.removeAll(keepingCapacity: true)
+            }
+        }
+        return []
+    }
+
+    /// How long one try to take a lock lasts at least, where the time for it is over or nearly so.
+    private static var tryNanoseconds: UInt64 { 5_000_000 }
+
+    private func timeLeft(until deadline: UInt64) -> Duration {
+        let now = MonotonicClock.nanoseconds()
+        return .nanoseconds(Int64(clamping: max(deadline > now ? deadline - now : 0, Self.tryNanoseconds)))
+    }
+
     /// Takes write.lock and begins. After this succeeded, write.lock is held.
-    private mutating func begin() throws(StorageError) {
-        guard try writeLock.acquire(waiting: database.options.batchWait) else {
-            throw StorageError(.unavailable, "another process holds \(database.writeLockPath)")
+    ///
+    /// - Throws: `busy` where somebody else holds write.lock or the database at `deadline`.
+    private mutating func begin(until deadline: UInt64) throws(StorageError) {
+        guard try writeLock.acquire(until: deadline) else {
+            throw StorageError(.busy, "another process holds \(database.writeLockPath)")
         }
         do {
-            try replaceIfBroken()
+            let wait = timeLeft(until: deadline)
+            try replaceIfBroken(waiting: wait)
+            db.connection.setBusyTimeout(milliseconds: wait.milliseconds)
             try db.begin()
         } catch {
             writeLock.release()
@@ -270,7 +308,9 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
         var outcome: Outcome
         do throws(StorageError) {
             if hasFailed || failedCommitsInARow >= 3 { throw StorageError(.unavailable, "the writer has given up") }
-            try replaceIfBroken()
+            let wait = timeLeft(until: submission.arrivedAt &+ database.options.batchWait.nanoseconds)
+            try replaceIfBroken(waiting: wait)
+            db.connection.setBusyTimeout(milliseconds: wait.milliseconds)
             try db.begin()
             let result = try runInSavepoint(submission.job, &hasChanges)
             own.append(Answer(ticket: submission.ticket, result: result))
@@ -286,9 +326,9 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
     }
 
     /// Closes the connection whose COMMIT failed, and opens another in its place.
-    mutating func replaceIfBroken() throws(StorageError) {
+    mutating func replaceIfBroken(waiting wait: Duration) throws(StorageError) {
         guard isBroken else { return }
-        db = WriteTransaction(try database.openWriting(isMade: false, busy: database.options.batchWait))
+        db = WriteTransaction(try database.openWriting(isMade: false, busy: wait))
         log.frames = 0
         log.moved = 0
         isBroken = false

@@ -22,6 +22,8 @@ struct LogState {
 /// What the writer does between batches.
 extension Writer {
     private static var retry: UInt64 { 1_000_000_000 }
+    /// How long work of the writer's own waits for a stranger's lock on the database.
+    private static var maintenanceWait: Duration { .milliseconds(50) }
 
     /// When to wake up although nobody asks; `nil`: there is nothing to wait for.
     func nextMoment() -> UInt64? {
@@ -79,7 +81,9 @@ extension Writer {
     private mutating func maintain<R>(_ body: (borrowing WriteTransaction) throws -> R) throws(StorageError) -> R? {
         guard try writeLock.tryAcquire() else { return nil }
         defer { writeLock.release() }
-        try replaceIfBroken()
+        // Nobody waits for this: jobs that come meanwhile are not to wait for a stranger's lock because of it.
+        try replaceIfBroken(waiting: Self.maintenanceWait)
+        db.connection.setBusyTimeout(milliseconds: Self.maintenanceWait.milliseconds)
         try db.begin()
         let result: R
         let hasChanges: Bool
@@ -118,8 +122,8 @@ extension Writer {
     /// Under write.lock. A checkpoint that fails loses nothing: the log keeps what it could not move.
     private mutating func checkpoint(_ kind: Connection.Checkpoint) {
         // Cutting back waits for readers to leave the log; a backup may stay for long, so the wait is short.
+        // Every transaction sets its own.
         db.connection.setBusyTimeout(milliseconds: 50)
-        defer { db.connection.setBusyTimeout(milliseconds: database.options.batchWait.milliseconds) }
         do {
             let (frames, moved) = try db.connection.checkpoint(kind)
             log.frames = frames

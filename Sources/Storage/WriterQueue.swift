@@ -20,6 +20,8 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
         public let origin: UInt64
         /// What to do.
         public let job: Job
+        /// When the queue took it over, in monotonic nanoseconds: from here on its wait is counted.
+        var arrivedAt: UInt64 = 0
 
         /// A job on its way in.
         public init(ticket: Ticket, origin: UInt64, job: @escaping Job) {
@@ -73,15 +75,17 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
     public func submit(_ submissions: inout [Submission]) -> Bool {
         if submissions.isEmpty { return true }
         let arriving = submissions
+        let now = MonotonicClock.nanoseconds()
         var (refused, isAsleep) = state.withLock { state -> ([Submission], Bool) in
             var refused: [Submission] = []
             var accepted = 0
-            for submission in arriving {
+            for var submission in arriving {
                 let ofOrigin = state.ofOrigin[submission.origin, default: 0]
                 guard !state.isStopped, state.count < capacity, ofOrigin < quarter else {
                     refused.append(submission)
                     continue
                 }
+                submission.arrivedAt = now
                 state.waiting[(state.head + state.count) % capacity] = submission
                 state.count += 1
                 state.ofOrigin[submission.origin] = ofOrigin + 1

@@ -1,4 +1,5 @@
 import CFaultyVFS
+import CSQLite
 import Foundation
 import Migrations
 import Storage
@@ -98,6 +99,32 @@ func insertHeap(_ bytes: Int, in db: borrowing WriteTransaction) throws {
 
 func itemNames(_ db: borrowing some Queries & ~Copyable) throws -> [String] {
     try db.all("SELECT name FROM items ORDER BY id") { row in try row.text() }
+}
+
+/// Somebody else who holds a lock: SQLite's write lock on a database, or `flock` on any other file.
+final class Stranger {
+    private var handle: OpaquePointer?
+    private var file: Int32 = -1
+
+    init(_ path: String) throws {
+        if path.hasSuffix(".db") {
+            try #require(sqlite3_open(path, &handle) == SQLITE_OK)
+            try #require(sqlite3_exec(handle, "BEGIN IMMEDIATE", nil, nil, nil) == SQLITE_OK)
+        } else {
+            file = open(path, O_RDWR)
+            try #require(flock(file, LOCK_EX | LOCK_NB) == 0)
+        }
+    }
+
+    func release() {
+        if file >= 0 { close(file) } else { sqlite3_exec(handle, "ROLLBACK", nil, nil, nil) }
+        file = -1
+    }
+
+    deinit {
+        if file >= 0 { close(file) }
+        sqlite3_close(handle)
+    }
 }
 
 /// What a run of the writer answered, ticket by ticket.

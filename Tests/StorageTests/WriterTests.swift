@@ -213,6 +213,45 @@ import Testing
         #expect(try names() == [])
     }
 
+    @Test(
+        "a job waits for a lock from its arrival on: not once more behind others, and not shorter because of them",
+        arguments: ["write.lock", "countersign.db"]
+    )
+    func lockWait(file: String) throws {
+        var options = Database.Options.test()
+        options.batchWait = .seconds(1)
+        var settings = Writer<Int, Int64>.Settings()
+        settings.batchLimit = 2
+        let queue = Queue()
+        var writer = try Database(folder: folder.path, options: options).openForServing(queue, settings: settings)
+        var early: [Queue.Submission] = (0..<3).map { .insert("n\($0)", ticket: $0) }
+        queue.submit(&early)
+        let stranger = try Stranger(folder.path + "/" + file)
+        var batches: [[Int]] = []
+        var succeeded: [Int] = []
+
+        writer.run(
+            deliver: { batch in
+                batches.append(batch.map(\.ticket))
+                succeeded += batch.compactMap { if case .success = $0.result { $0.ticket } else { nil } }
+                if batches.count == 1 {
+                    // Comes while the third job of the first three waits already, and shares a batch with it.
+                    var late: [Queue.Submission] = [.insert("late", ticket: 3)]
+                    queue.submit(&late)
+                }
+                if batches.count == 2 {
+                    stranger.release()
+                    queue.stop()
+                }
+            },
+            abort: { _ in }
+        )
+
+        #expect(batches == [[0, 1], [2], [3]])
+        #expect(succeeded == [3])
+        #expect(try names() == ["late"])
+    }
+
     @Test("a reader sees a commit before its answer is delivered")
     func visibility() throws {
         let queue = Queue()
