@@ -1,3 +1,13 @@
+internal import SystemPrimitives
+
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#else
+    internal import Darwin
+#endif
+
 /// The database as one command uses it, beside a running server or without one.
 ///
 /// A transaction does no input, output or cryptography: it holds up the server's writes. Read, derive and seal
@@ -8,6 +18,10 @@ public struct CommandLineConnection: ~Copyable {
     private let reader: Reader
     private let writeLock: FileLock
     private let file: [UInt64]?
+    /// Until when the lock is left to others after a transaction, in monotonic nanoseconds.
+    private let nextWrite = Guarded<UInt64>(0)
+    /// Longer than a server that waits for the lock sleeps between two tries.
+    private static let pauseNanoseconds: UInt64 = 10_000_000
 
     /// Whether opening it made the database.
     public let isNewDatabase: Bool
@@ -36,13 +50,21 @@ public struct CommandLineConnection: ~Copyable {
 
     /// Runs `body` in one write transaction under `write.lock`, and commits. Anything thrown undoes all of it.
     ///
+    /// Between two of them the lock is free for a moment, so that a server which waits for it has its turn.
+    ///
     /// - Parameter isDryRun: whether everything is undone at the end, after it was really done.
     /// - Throws: `busy` when the lock is held for longer than `lockWait`; `unknownOutcome` when COMMIT fails;
     ///   `unavailable` when the database was replaced since it was opened; any `StorageError`; what `body` throws.
     public borrowing func write<R>(isDryRun: Bool = false, _ body: (borrowing WriteTransaction) throws -> R) throws -> R
     {
+        let now = MonotonicClock.nanoseconds()
+        let next = nextWrite.withLock { $0 }
+        if next > now { usleep(UInt32(clamping: (next - now) / 1000 + 1)) }
         try database.acquire(writeLock)
-        defer { writeLock.release() }
+        defer {
+            writeLock.release()
+            nextWrite.withLock { $0 = MonotonicClock.nanoseconds() &+ Self.pauseNanoseconds }
+        }
         guard try FileFacts(database.path)?.identity == file else {
             throw StorageError(.unavailable, "\(database.path) was replaced meanwhile, by a restore perhaps: try again")
         }

@@ -38,11 +38,17 @@ public struct LicenseImport: Sendable {
     public var count: Int { rows.count }
 
     /// The most licenses that one transaction writes.
-    public static let portion = 50_000
+    static let portion = 50_000
+
+    /// How many one transaction writes where every line has a key or an order, so that a repeat goes on after a break:
+    /// few, so that a server beside it hardly waits, and nobody who waits for the server is told to come back.
+    static let shortPortion = 2000
 
     /// The parts that are each written in one transaction.
     public var portions: [Range<Int>] {
-        stride(from: 0, to: rows.count, by: Self.portion).map { $0..<min($0 + Self.portion, rows.count) }
+        let isRepeatable = rows.allSatisfy { $0.draft.order.importedKey != nil || $0.draft.order.orderID != nil }
+        let portion = isRepeatable ? Self.shortPortion : Self.portion
+        return stride(from: 0, to: rows.count, by: portion).map { $0..<min($0 + portion, rows.count) }
     }
 
     /// What writing a part did.
