@@ -49,6 +49,9 @@ final class ConnectionLedger: Sendable {
         return isCounted ? .counted : .uncounted
     }
 
+    /// Counts a connection that was turned away for another reason than the limits.
+    func refuse() { refused.wrappingAdd(1, ordering: .relaxed) }
+
     /// Takes out a connection that was admitted.
     ///
     /// - Parameter wasCounted: what `admit` said then; proxies may have become trusted meanwhile.

@@ -9,6 +9,9 @@ import SystemPrimitives
     import Darwin
 #endif
 
+/// What came of turning somebody away without a descriptor to spare.
+private enum TurningAway { case turnedAway, nobodyWaits, failed }
+
 /// How a connection begins, is read from and written to, and ends.
 extension EventLoop where Context: ~Copyable {
     /// At most this many a wake-up, so that accepting cannot starve the connections there are.
@@ -22,21 +25,22 @@ extension EventLoop where Context: ~Copyable {
     mutating func accept(_ listener: Int, _ context: inout Context) {
         guard listener < listeners.count, isAccepting else { return }
         for _ in 0..<EventLoop.acceptBatch {
-            var storage = sockaddr_storage()
-            var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
             let number = listeners[listener].number
-            let descriptor = withUnsafeMutableBytes(of: &storage) { bytes in
-                cs_accept(number, bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self), &length)
-            }
+            let (descriptor, peer) = EventLoop.accept(number)
             guard descriptor >= 0 else {
                 switch errno {
                 case EINTR, ECONNABORTED: continue
-                case EMFILE, ENFILE, ENOBUFS, ENOMEM: pauseAccepting()
+                case EMFILE, ENFILE:
+                    switch turnAwayNext(number, &context) {
+                    case .turnedAway: continue
+                    case .nobodyWaits: break
+                    case .failed: pauseAccepting()
+                    }
+                case ENOBUFS, ENOMEM: pauseAccepting()
                 default: break
                 }
                 return
             }
-            let peer = SocketAddress.peer(of: storage)
             let admission = settings.ledger.admit(peer)
             if admission == .refused {
                 turnAway(descriptor, peer, &context)
@@ -53,6 +57,37 @@ extension EventLoop where Context: ~Copyable {
         }
     }
 
+    /// The next waiting connection; negative where there is none, `errno` says why.
+    private static func accept(_ listener: Int32) -> (descriptor: Int32, peer: PeerAddress) {
+        var storage = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        let descriptor = withUnsafeMutableBytes(of: &storage) { bytes in
+            cs_accept(listener, bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self), &length)
+        }
+        return (descriptor, descriptor < 0 ? PeerAddress(high: 0, low: 0) : SocketAddress.peer(of: storage))
+    }
+
+    /// Out of descriptors: by the one that is kept back, whoever waits longest is told to come again, instead of waiting
+    /// for nobody knows what.
+    private mutating func turnAwayNext(_ listener: Int32, _ context: inout Context) -> TurningAway {
+        guard reserve != nil else { return .failed }
+        reserve = nil
+        defer { keepReserve() }
+        let (descriptor, peer) = EventLoop.accept(listener)
+        // Without a descriptor the system does not even look whether somebody waits.
+        guard descriptor >= 0 else { return errno == EAGAIN ? .nobodyWaits : .failed }
+        settings.ledger.refuse()
+        turnAway(descriptor, peer, &context)
+        return .turnedAway
+    }
+
+    /// Keeps a descriptor back, where there is one.
+    mutating func keepReserve() {
+        if reserve != nil { return }
+        let number = fcntl(mailbox.descriptor, F_DUPFD_CLOEXEC, 0)
+        if number >= 0 { reserve = Descriptor(taking: number) }
+    }
+
     /// Out of descriptors: an epoll that still watched the listener would report it again at once, for ever.
     private mutating func pauseAccepting() {
         isAccepting = false
@@ -62,6 +97,7 @@ extension EventLoop where Context: ~Copyable {
 
     mutating func resumeAccepting() {
         isAccepting = true
+        keepReserve()
         for (offset, listener) in listeners.enumerated() {
             _ = poller.add(listener.number, token: EventLoop.firstListenerToken - UInt64(offset), for: .read)
         }

@@ -32,6 +32,8 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
     var listeners: [Listener]
     var isAccepting = true
     var resumeAcceptingAt: UInt32 = 0
+    /// Given up for a moment where there is no other descriptor, to turn somebody away.
+    var reserve: Descriptor?
     var nextLoop = 0
     /// For each loop, sockets of this wake-up.
     var handedOut: [[NewConnection]]
@@ -123,6 +125,7 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
     /// Runs until the mailbox was told to stop and every connection is gone.
     mutating func run(_ context: inout Context) {
         writer.date.refresh()
+        if !listeners.isEmpty { keepReserve() }
         while true {
             let patience: Int32 = openSlots > 0 || !isAccepting ? 250 : 1000
             let count = poller.wait(milliseconds: queued.isEmpty ? patience : 0)

@@ -55,6 +55,16 @@ final class Program {
     func serve(_ arguments: String...) throws -> RunningServer {
         try RunningServer(process(["serve", "--listen", "127.0.0.1:0"] + arguments), log: "\(folder)/server.log")
     }
+
+    /// Starts a server that may hold so many descriptors and no more.
+    func serve(descriptors: Int) throws -> RunningServer {
+        let process = process(["serve", "--listen", "127.0.0.1:0"])
+        let executable = process.executableURL?.path ?? ""
+        let limited = "ulimit -n \(descriptors) && exec \"$0\" \"$@\""
+        process.arguments = ["-c", limited, executable] + (process.arguments ?? [])
+        process.executableURL = URL(filePath: "/bin/sh")
+        return try RunningServer(process, log: "\(folder)/server.log")
+    }
 }
 
 /// An empty file, open for a process to write to.

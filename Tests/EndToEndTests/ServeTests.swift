@@ -117,4 +117,30 @@ import Testing
             #expect(try server.stop().code == 0)
         }
     #endif
+
+    #if canImport(Glibc)
+        @Test("without a descriptor left, who comes is told 503 at once, and who is connected goes on")
+        func descriptorsRunOut() throws {
+            let program = try Program()
+            let server = try program.serve(descriptors: 100)
+            let port = try #require(UInt16(server.url.split(separator: ":").last ?? ""))
+            let connected = try Socket(port: port)
+            #expect(try connected.get("/health").status == 200)
+
+            var comers = try (0..<120).map { _ in try Socket(port: port) }
+            let answers = try comers.map { try $0.get("/health") }
+            let stillConnected = try connected.get("/health")
+            comers = []
+            // Each is another chance for the server to see that the others hung up.
+            let later = try (0..<100).map { _ in try Socket(port: port).get("/health").status }
+
+            let refused = answers.filter { $0.status == 503 }
+            #expect(refused.count > 20 && refused.count < 120)
+            #expect(refused.allSatisfy { $0.head.contains("Retry-After: ") })
+            #expect(answers.allSatisfy { $0.status == 200 || $0.status == 503 })
+            #expect(stillConnected.status == 200)
+            #expect(later.last == 200)
+            #expect(try server.stop().code == 0)
+        }
+    #endif
 }
