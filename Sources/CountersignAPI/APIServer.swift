@@ -131,9 +131,10 @@ public final class APIServer: Sendable {
     public static func idleWork(
         clock: any WallClock
     ) -> @Sendable (borrowing WriteTransaction) throws -> Bool {
-        { db in
+        let retention = RetentionService()
+        return { db in
             guard let now = try? clock.now() else { return false }
-            return try RetentionService.removeExpired(at: now, in: db)
+            return try retention.removeExpired(at: now, in: db)
         }
     }
 

@@ -51,6 +51,7 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
     var failedCommitsInARow = 0
     var log = LogState()
     var nextIdleWork: UInt64 = 0
+    var hasMoreIdleWork = false
     var nextProbe: UInt64 = 0
     var hasFailed = false
 

@@ -59,21 +59,22 @@ extension Writer {
         writeLock.release()
     }
 
-    /// Whether even a busy server has to find a moment for it.
+    /// Whether even a busy server has to find a moment for it: where there is more to do, a portion a second.
     var isIdleWorkOverdue: Bool {
-        settings.idle != nil && MonotonicClock.nanoseconds() > nextIdleWork &+ 10 &* settings.idleInterval.nanoseconds
+        let patience = hasMoreIdleWork ? Self.retry : 10 &* settings.idleInterval.nanoseconds
+        return settings.idle != nil && MonotonicClock.nanoseconds() > nextIdleWork &+ patience
     }
 
     /// One portion of idle work in a transaction of its own.
     mutating func doIdleWork() {
         guard let idle = settings.idle, !hasFailed else { return }
-        var hasMore = false
+        hasMoreIdleWork = false
         do {
-            hasMore = try maintain { db in try idle(db) } ?? false
+            hasMoreIdleWork = try maintain { db in try idle(db) } ?? false
         } catch {
             settings.idleFailed(error)
         }
-        let pause = hasMore ? 0 : settings.idleInterval.nanoseconds
+        let pause = hasMoreIdleWork ? 0 : settings.idleInterval.nanoseconds
         nextIdleWork = MonotonicClock.nanoseconds() &+ pause
     }
 

@@ -124,7 +124,7 @@ import Testing
         _ = try meters.consume([("run", 11)], by: "install-two-of-tests")
 
         _ = try meters.office.write { db in
-            try RetentionService.removeExpired(at: MeterOffice.noon.adding(seconds: 366 * 86_400), in: db)
+            try RetentionService().removeExpired(at: MeterOffice.noon.adding(seconds: 366 * 86_400), in: db)
         }
 
         #expect(try meters.find(.install(InstallID(one))).report.used == 1)

@@ -60,18 +60,36 @@ package enum InstallStore {
         )
     }
 
-    /// Removes installs that were not seen since `instant` and that no other row needs, at most `limit`; how many it were.
+    /// A place among installs in the order in which they were last seen.
+    package struct Place: Hashable, Sendable {
+        fileprivate var lastSeen: Int64
+        fileprivate var row: Int64
+
+        /// Before all of them.
+        package static let start = Place(lastSeen: .min, row: .min)
+    }
+
+    /// Looks at the next installs that were last seen at `instant` or before, and removes those that nothing ties: no seat
+    /// past or present, purchase, gift, usage, or trial with an end. A trial that is left without them goes, too, unless
+    /// it keeps a machine's first contact.
     ///
-    /// What a machine's trial began with stays where its fingerprint is known.
+    /// - Returns: Where to go on; `nil` at the end.
     package static func removeUnseen(
         since instant: Timestamp,
-        limit: Int,
+        after place: Place,
+        lookingAt limit: Int,
         in db: borrowing WriteTransaction
-    ) throws -> Int {
+    ) throws -> Place? {
+        struct Unseen {
+            let place: Place
+            let install: Install.ID
+            let trial: TrialID?
+            let isFree: Bool
+        }
         let unseen = try db.all(
             """
-            SELECT id, trial_id FROM installs WHERE last_seen_at <= :instant
-                AND NOT EXISTS (SELECT 1 FROM activations WHERE activations.install_id = installs.id)
+            SELECT last_seen_at, rowid, id, trial_id,
+                NOT EXISTS (SELECT 1 FROM activations WHERE activations.install_id = installs.id)
                 AND NOT EXISTS (SELECT 1 FROM seat_takeovers WHERE from_install_id = installs.id)
                 AND NOT EXISTS (SELECT 1 FROM seat_takeovers WHERE to_install_id = installs.id)
                 AND NOT EXISTS (SELECT 1 FROM purchase_links WHERE purchase_links.install_id = installs.id)
@@ -81,16 +99,24 @@ package enum InstallStore {
                     SELECT 1 FROM trials WHERE trials.id = installs.trial_id
                         AND (trials.ends_at IS NOT NULL OR trials.extended_until IS NOT NULL)
                 )
-            ORDER BY last_seen_at LIMIT :limit
+            FROM installs
+            WHERE last_seen_at <= :instant AND last_seen_at >= :seen AND (last_seen_at > :seen OR rowid > :row)
+            ORDER BY last_seen_at, rowid LIMIT :limit
             """,
-            ["instant": .instant(instant), "limit": .int(limit)],
-            { row in (install: try row.id(of: Install.self), trial: try row.idOrNil(of: TrialEntity.self)) }
+            [
+                "instant": .instant(instant), "seen": .integer(place.lastSeen), "row": .integer(place.row),
+                "limit": .int(limit),
+            ],
+            { row in
+                let place = Place(lastSeen: try row.integer(), row: try row.integer())
+                return Unseen(place: place, install: try row.id(), trial: try row.idOrNil(), isFree: try row.bool())
+            }
         )
-        for (install, trial) in unseen {
-            try db.run("DELETE FROM installs WHERE id = :id", ["id": .id(install)])
-            if let trial { try TrialStore.removeOrphan(trial, in: db) }
+        for unseen in unseen where unseen.isFree {
+            try db.run("DELETE FROM installs WHERE id = :id", ["id": .id(unseen.install)])
+            if let trial = unseen.trial { try TrialStore.removeOrphan(trial, in: db) }
         }
-        return unseen.count
+        return unseen.count == limit ? unseen.last?.place : nil
     }
 
     /// Has an install share a trial.

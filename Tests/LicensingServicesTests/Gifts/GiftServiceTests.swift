@@ -204,7 +204,7 @@ import Testing
         let removed = try shop.contact("other")
         try shop.give(to: .install(shop.digest("mac")))
 
-        _ = try shop.write { db in try RetentionService.removeExpired(at: Shop.day(91), in: db) }
+        _ = try shop.write { db in try RetentionService().removeExpired(at: Shop.day(91), in: db) }
 
         let found = try shop.read { db in
             (try InstallStore.find(kept.id, in: db), try InstallStore.find(removed.id, in: db))
