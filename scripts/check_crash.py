@@ -1,182 +1,154 @@
-"""Kills a server under mixed load with SIGKILL, again and again, and compares what it acknowledged with what is there.
+"""Kills a server with SIGKILL again and again, and compares what it acknowledged with what is there.
 
-An answer of 200 is a promise: the seat is held, or released, after any crash. A call without an answer may have
-happened or not, but never twice. Standard library only; everything stays on the loopback interface.
+Each round has clients that activate, deactivate, count with and without idempotency keys, start trials of both kinds, show
+purchases and have some refunded. The server is killed under that load, in a checkpoint, during a backup, or while it
+starts; then it is started again and everything it ever acknowledged is looked for. The seed decides what is killed
+when; `--rounds 50` takes a few minutes.
 """
 
 import argparse
-import http.client
-import json
+import collections
 import os
 import random
-import re
-import signal
 import subprocess
-import sys
 import tempfile
-import threading
 import time
 
-WORKERS = 8
+from mixed_load import Load, World
+from outside import Server, Unexpected, finish
+
+KINDS = ("load", "checkpoint", "start", "backup", "load")
 
 
-class Server:
-    def __init__(self, binary, folder):
-        self.binary, self.folder = binary, folder
-        self.environment = dict(
-            os.environ,
-            COUNTERSIGN_DATA=folder,
-            COUNTERSIGN_LIMITS_RATE_ADDRESS_PER_MINUTE="0",
-            COUNTERSIGN_LIMITS_RATE_FIRST_CONTACTS_PER_MINUTE="0",
-            COUNTERSIGN_LIMITS_RATE_TRIALS_PER_DAY="0",
-            COUNTERSIGN_LIMITS_RATE_WRONG_KEYS_PER_MINUTE="0",
-        )
-
-    def admin(self, *words):
-        done = subprocess.run(
-            [self.binary, *words, "--json"], env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-        if done.returncode != 0:
-            sys.exit(f"countersign {' '.join(words)}: {done.stderr.decode()}")
-        return json.loads(done.stdout)
-
-    def start(self):
-        self.log = open(os.path.join(self.folder, "..", "server.log"), "ab")
-        self.process = subprocess.Popen(
-            [self.binary, "serve", "--listen", "127.0.0.1:0"],
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=self.log,
-        )
-        line = self.process.stdout.readline().decode()
-        found = re.match(r"listening on http://127\.0\.0\.1:(\d+)$", line.strip())
-        if not found:
-            sys.exit(f"the server did not start: {line!r}")
-        self.port = int(found[1])
-
-    def kill(self):
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
-        self.process.stdout.close()
-        self.log.close()
-
-    def stop(self):
-        self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(timeout=30)
-        self.process.stdout.close()
-        self.log.close()
-        return code
+def kill_in_checkpoint(server, chance):
+    """Right after the database file itself was written to: that is a checkpoint."""
+    path = os.path.join(server.folder, "countersign.db")
+    time.sleep(chance.uniform(0.05, 0.3))
+    written, end = os.stat(path).st_mtime_ns, time.monotonic() + 4
+    hit = False
+    while not hit and time.monotonic() < end:
+        hit = os.stat(path).st_mtime_ns != written
+    server.kill()
+    return hit
 
 
-class Client:
-    """One keep-alive connection; `None` for a call whose answer never came."""
-
-    def __init__(self, port, token):
-        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
-        self.headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-
-    def call(self, path, body):
-        try:
-            self.connection.request("POST", path, json.dumps(body), self.headers)
-            answer = self.connection.getresponse()
-            return answer.status, json.loads(answer.read())
-        except (OSError, http.client.HTTPException, ValueError):
-            return None
+def kill_while_starting(server, chance):
+    """The load's server first, then starts that get no further than a moment drawn by lot."""
+    server.kill()
+    for _ in range(chance.randint(1, 4)):
+        server.spawn()
+        time.sleep(chance.uniform(0, 0.15))
+        server.kill()
+    return True
 
 
-def load(server, token, key, number, stop, book, lock):
-    """Activates and deactivates installs of its own until the server is gone."""
-    client, count = Client(server.port, token), 0
-    while not stop.is_set():
-        install = f"crash-{os.getpid()}-{number}-{time.monotonic_ns()}-{count:06d}"
-        count += 1
-        with lock:
-            book[install] = {"state": "activating"}
-        got = client.call("/v1/activate", {"license_key": key, "install_id": install})
-        if got is None:
-            return
-        if got[0] == 503:
-            continue
-        if got[0] != 200:
-            sys.exit(f"activate answered {got}")
-        with lock:
-            book[install] = {"state": "held", "activation": got[1]["activation"]["id"]}
-        if random.random() < 0.4:
-            with lock:
-                book[install]["state"] = "releasing"
-            got = client.call("/v1/deactivate", {"license_key": key, "install_id": install})
-            if got is None:
-                return
-            if got[0] == 503:
-                continue
-            if got[0] != 200 or not got[1]["released"]:
-                sys.exit(f"deactivate answered {got}")
-            with lock:
-                book[install]["state"] = "released"
+def kill_in_backup(server, chance, folder):
+    """The server while a backup reads it, and half of the time the backup, too."""
+    target = os.path.join(folder, "backup.db")
+    backup = subprocess.Popen(
+        [server.binary, "backup", target], env=server.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    time.sleep(chance.uniform(0.005, 0.1))
+    server.kill()
+    is_hit = backup.poll() is None
+    if chance.random() < 0.5:
+        backup.kill()
+    code = backup.wait(60)
+    faults = []
+    if os.path.exists(target):
+        # Whatever was killed: a file of that name is a whole backup.
+        restored = Server(server.binary, os.path.join(folder, "restored"))
+        os.makedirs(restored.folder, mode=0o700)
+        key = os.path.join(restored.folder, "master.key")
+        with open(os.path.join(server.folder, "master.key"), "rb") as source:
+            with open(os.open(key, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as copy:
+                copy.write(source.read())
+        code, _, error = restored.run("restore", target)
+        faults = restored.examine() if code == 0 else [f"a backup cannot be restored: {error}"]
+    elif code == 0:
+        faults = ["a backup succeeded and left no file"]
+    for name in os.listdir(folder):
+        if name.startswith("backup.db"):
+            os.unlink(os.path.join(folder, name))
+    subprocess.run(["rm", "-rf", os.path.join(folder, "restored")], check=True)
+    return is_hit, faults
 
 
-def compare(server, token, key, license_id, book):
-    """Every promise is kept, and nothing is held that nobody asked for."""
-    faults, held = [], 0
-    client = Client(server.port, token)
-    for install, entry in book.items():
-        status, answer = client.call("/v1/validate", {"license_key": key, "install_id": install})
-        seat = answer.get("activation")
-        held += seat is not None
-        wanted = {"held": (True,), "released": (False,)}.get(entry["state"], (True, False))
-        if status != 200 or (seat is not None) not in wanted:
-            faults.append(f"{install}: {entry} but {status} {answer.get('code')}")
-        if seat and "activation" in entry and seat["id"] != entry["activation"]:
-            faults.append(f"{install}: {entry} but holds {seat['id']}")
-        entry["state"] = "held" if seat else "released"
-        if seat:
-            entry["activation"] = seat["id"]
-    used = server.admin("admin", "license", "show", license_id)["license"]["seats"]["used"]
-    if used != held:
-        faults.append(f"{used} seats are used, {held} are known")
-    return faults
+def one_round(world, server, kind, seed, folder):
+    """Faults, the load with its books, and whether the kill met what it was meant to."""
+    chance = random.Random(seed)
+    server.start()
+    load = Load(world, server, seed).start()
+    faults, hit = [], True
+    time.sleep(chance.uniform(0.05, 0.9))
+    if kind == "checkpoint":
+        hit = kill_in_checkpoint(server, chance)
+    elif kind == "start":
+        hit = kill_while_starting(server, chance)
+    elif kind == "backup":
+        hit, faults = kill_in_backup(server, chance, folder)
+    else:
+        server.kill()
+    load.stop()
+    faults += load.faults
+    load.faults = []
+    server.start()
+    faults += load.compare()
+    if server.stop() != 0:
+        faults.append("SIGTERM did not end it with 0")
+    return faults + server.examine(), load, hit
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("binary")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
     arguments = parser.parse_args()
+    print(f"crash: seed {arguments.seed}", flush=True)
     passed = failed = 0
+    answers, kills = collections.Counter(), collections.Counter()
+    loads, start = [], time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        server = Server(os.path.abspath(arguments.binary), os.path.join(folder, "data"))
-        server.admin("admin", "vendor", "create", "--slug", "crash", "--name", "Crash")
-        server.admin("admin", "product", "create", "--vendor", "crash", "--slug", "app", "--name", "App")
-        server.admin("admin", "plan", "create", "--product", "crash/app", "--code", "pro", "--features", "")
-        token = server.admin("admin", "credential", "create", "--product", "crash/app", "--kind", "pk")["credential"]["token"]
-        for number in range(arguments.rounds):
-            issued = server.admin("admin", "license", "issue", "--product", "crash/app", "--plan", "pro")
-            key, license_id = issued["licenses"][0]["key"], issued["licenses"][0]["id"]
-            book, lock = {}, threading.Lock()
+        server = Server(arguments.binary, os.path.join(folder, "data"))
+        try:
+            world = World(server)
+            for number in range(arguments.rounds):
+                kind = KINDS[number % len(KINDS)]
+                faults, load, hit = one_round(world, server, kind, f"{arguments.seed}/{number}", folder)
+                for fault in faults[:10]:
+                    print(f"round {number} ({kind}): {fault}", flush=True)
+                kills[kind if hit else f"{kind} missed"] += 1
+                answers += load.answers
+                loads.append(load)
+                passed, failed = passed + (not faults), failed + bool(faults)
+            # What a later crash broke of an earlier round's would be seen here.
             server.start()
-            stop = threading.Event()
-            workers = [
-                threading.Thread(target=load, args=(server, token, key, worker, stop, book, lock))
-                for worker in range(WORKERS)
-            ]
-            for worker in workers:
-                worker.start()
-            time.sleep(random.uniform(0.05, 0.8))
-            server.kill()
-            stop.set()
-            for worker in workers:
-                worker.join()
-            server.start()
-            faults = compare(server, token, key, license_id, book)
-            if server.stop() != 0:
-                faults.append("SIGTERM did not end it with 0")
-            findings = server.admin("doctor").get("findings", [])
-            faults += [str(finding) for finding in findings if finding.get("severity") == "error"]
+            faults = [fault for load in loads for fault in load.compare()]
+            server.stop()
             for fault in faults[:10]:
-                print(f"round {number}: {fault}", file=sys.stderr)
+                print(f"all rounds: {fault}", flush=True)
             passed, failed = passed + (not faults), failed + bool(faults)
-    print(f"crash: {passed} passed, {failed} failed")
-    sys.exit(1 if failed else 0)
+        except Unexpected as error:
+            print(f"crash: {error}", flush=True)
+            failed += 1
+        finally:
+            server.end()
+    counted = collections.Counter()
+    for load in loads:
+        counted["seats"] += len(load.seats)
+        counted["keyed consumptions"] += sum(len(book["keyed"]) for book in load.meters.values())
+        counted["trials"] += len(load.trials)
+        counted["purchases"] += len(load.purchases)
+        counted["refunds"] += sum(entry["state"] == "refunded" for entry in load.purchases.values())
+    print(
+        f"crash: {answers[200]} writes acknowledged, {answers['none']} without answer, {answers[503]} times 503; "
+        + ", ".join(f"{count} {name}" for name, count in counted.items())
+        + "; killed in "
+        + ", ".join(f"{name} {count}" for name, count in kills.items())
+        + f"; {time.monotonic() - start:.0f} s"
+    )
+    finish("crash", passed, failed)
 
 
 main()

@@ -58,6 +58,26 @@ need_packages() {
         die "could not install ${missing[*]}; see above"
 }
 
+# need_check_python: sets CHECK_PYTHON, a Python with the packages that the checks from outside verify and sign with.
+need_check_python() {
+    local venv=$root/.build/venv
+    if [ -z "${CHECK_PYTHON:-}" ]; then
+        need_packages python3 python3-venv
+        if [ ! -e "$venv/ready" ]; then
+            say "== Python packages for the outside checks"
+            rm -rf "$venv"
+            python3 -m venv "$venv"
+            "$venv/bin/pip" install --quiet --disable-pip-version-check PyJWT cryptography ||
+                { sleep 5 && "$venv/bin/pip" install --quiet --disable-pip-version-check PyJWT cryptography; } ||
+                die "could not install PyJWT and cryptography from PyPI"
+            touch "$venv/ready"
+        fi
+        CHECK_PYTHON=$venv/bin/python3
+    fi
+    # Tests and checks that use it find it here.
+    export CHECK_PYTHON
+}
+
 # What a build needs beside Swift.
 # shellcheck disable=SC2034
 build_packages=(libsqlite3-dev libssl-dev pkg-config)

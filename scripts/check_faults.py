@@ -1,0 +1,579 @@
+"""Troubles a running server from outside: failing and full disks, no descriptors, strangers' locks, vanishing clients.
+
+Of every case the same is asked. Who writes gets its answer or 503 with Retry-After and verdict `unknown`; who asks gets
+200; nobody ever hears that a right is gone; when the trouble is over, writing works again without a restart; and every
+acknowledged write is there, once. Each case prints one line with its figures.
+"""
+
+import argparse
+import contextlib
+import fcntl
+import mmap
+import os
+import resource
+import shutil
+import socket
+import sqlite3
+import struct
+import subprocess
+import tempfile
+import time
+import traceback
+import uuid
+
+from mixed_load import Load, World
+from outside import Client, Server, Unexpected, finish
+
+FOREVER = 0xFFFFFFFF
+# How much longer than the two seconds that a write waits for a lock its answer may take on a busy machine.
+LONGEST_WAIT = 2 + 1.5
+RECOVERY_SECONDS = 10
+
+
+class Disk:
+    """The control file of failing_disk.c."""
+
+    def __init__(self, library, folder):
+        self.path = os.path.join(folder, "control")
+        with open(self.path, "wb") as file:
+            file.write(bytes(64))
+        with open(self.path, "r+b") as file:
+            self.map = mmap.mmap(file.fileno(), 64)
+        self.environment = {"LD_PRELOAD": library, "FAULTS_CONTROL": self.path, "FAULTS_FOLDER": folder}
+
+    def set(self, sync=0, times=0, full=0, ending=""):
+        self.map[0:4] = bytes(4)
+        self.map[16:56] = ending.encode().ljust(40, b"\0")
+        self.map[4:12] = struct.pack("=II", times, full)
+        self.map[0:4] = struct.pack("=I", sync)
+
+    @property
+    def hits(self):
+        return struct.unpack("=I", self.map[12:16])[0]
+
+
+class Case:
+    """A fresh folder with a server in it, a load, and what is found wrong."""
+
+    def __init__(self, options, folder, seed):
+        self.options, self.folder, self.seed = options, folder, seed
+        self.faults, self.figures = [], []
+        self.server = None
+        self.disk = None
+
+    def expect(self, condition, text):
+        if not condition:
+            self.faults.append(text)
+
+    def say(self, text):
+        self.figures.append(text)
+
+    def prepare(self, data=None, shim=False, **load):
+        data = data or os.path.join(self.folder, "data")
+        os.makedirs(os.path.dirname(data), exist_ok=True)
+        if shim:
+            os.makedirs(data, mode=0o700)
+            self.disk = Disk(self.options.library, self.folder)
+        self.server = Server(self.options.binary, data, self.disk.environment if self.disk else None)
+        self.server.log_path = os.path.join(self.folder, "server.log")
+        self.world = World(self.server)
+        self.server.start()
+        self.load = Load(self.world, self.server, self.seed, reader=True, **{"workers": 4, "pause": 0.005, **load})
+        self.load.start()
+        time.sleep(0.5)
+
+    def recover(self):
+        """Seconds until a write succeeds."""
+        start = time.monotonic()
+        install = "recovery-" + uuid.uuid4().hex
+        client = Client(self.server.port, self.world.token)
+        entry = self.load.seats[install] = {"state": "activating"}
+        while time.monotonic() - start < RECOVERY_SECONDS:
+            got = client.call("/v1/activate", {"license_key": self.load.key, "install_id": install})
+            if got is not None and got.status == 200:
+                entry.update(state="held", activation=got.body["activation"]["id"])
+                seconds = time.monotonic() - start
+                self.say(f"recovered after {seconds:.2f} s")
+                return seconds
+            time.sleep(0.05)
+        self.faults.append(f"no write succeeds {RECOVERY_SECONDS} s after the trouble, {got}")
+        return None
+
+    def wait_for(self, condition, seconds):
+        end = time.monotonic() + seconds
+        while not condition() and time.monotonic() < end:
+            time.sleep(0.01)
+        return condition()
+
+    def settle(self, may_miss_reads=False):
+        """The end of the trouble: what was promised is compared with what is there, on the running server first."""
+        load = self.load
+        load.stop()
+        self.faults += load.faults
+        load.faults = []
+        self.expect(load.reads, "nobody read")
+        self.expect(may_miss_reads or not load.failed_reads, f"{load.failed_reads} reads got no answer")
+        self.faults += load.compare()
+        self.expect(self.server.stop() == 0, "SIGTERM did not end it with 0")
+        self.faults += self.server.examine()
+        self.say(
+            f"{load.acknowledged} writes acknowledged, {len(load.refused)} times 503, {load.answers['none']} without "
+            f"answer, longest wait {max(load.waits, default=0):.2f} s; {len(load.reads)} reads, slowest "
+            f"{max(load.reads, default=0):.2f} s"
+        )
+
+    def watch(self, body, *arguments):
+        """Refusals and waits of the time in which `body` runs."""
+        load = self.load
+        refused, waits = len(load.refused), len(load.waits)
+        result = body(*arguments)
+        return result, load.refused[refused:], load.waits[waits:]
+
+
+# MARK: Disks
+
+
+def sync_fails_twice(case):
+    """fsync of the log fails with EIO two times"""
+    case.prepare(shim=True)
+    case.disk.set(sync=1, times=2, ending="-wal")
+    case.expect(case.wait_for(lambda: case.disk.hits >= 2, 10), "no fsync failed")
+    case.disk.set()
+    case.recover()
+    time.sleep(0.5)
+    case.expect(case.load.refused, "nobody was told 503")
+    case.settle()
+
+
+def sync_of_checkpoint_fails(case):
+    """fsync of the database file fails with EIO for a while: only checkpoints need it"""
+    case.prepare(shim=True)
+    case.disk.set(sync=1, times=FOREVER, ending=".db")
+    hit = case.wait_for(lambda: case.disk.hits >= 2, 15)
+    case.expect(hit, "no checkpoint failed")
+    case.expect(not case.load.refused, f"{len(case.load.refused)} writes were refused although the log works")
+    case.say(f"{case.disk.hits} syncs failed")
+    case.disk.set()
+    case.recover()
+    case.settle()
+    case.expect(os.path.getsize(case.server.folder + "/countersign.db") > 0, "the database file is empty")
+    log = case.server.folder + "/countersign.db-wal"
+    case.expect(not os.path.exists(log) or os.path.getsize(log) == 0, "the end left a log behind")
+
+
+def sync_fails_for_good(case):
+    """fsync of the log fails for good: after three COMMITs in a row the process ends with 1; a restart recovers"""
+    case.prepare(shim=True)
+    case.disk.set(sync=1, times=FOREVER, ending="-wal")
+    start = time.monotonic()
+    try:
+        code = case.server.wait(20)
+    except subprocess.TimeoutExpired:
+        raise Unexpected("the process goes on although no COMMIT succeeds") from None
+    case.say(f"ended with {code} after {time.monotonic() - start:.1f} s and {case.disk.hits} failed syncs")
+    case.expect(code == 1, f"it ended with {code}")
+    case.expect("writer_failed" in case.server.last_log(), f"the log does not say why: {case.server.last_log()}")
+    case.expect(case.load.refused, "nobody was told 503")
+    case.disk.set()
+    case.server.start()
+    case.recover()
+    time.sleep(0.5)
+    case.settle(may_miss_reads=True)
+
+
+def sync_lies(case):
+    """fsync says yes and does nothing, then SIGKILL: what the system holds is there"""
+    case.prepare(shim=True)
+    case.disk.set(sync=2, times=FOREVER)
+    time.sleep(1.5)
+    case.expect(case.disk.hits > 0, "no sync was asked for")
+    case.say(f"{case.disk.hits} syncs not done")
+    case.server.kill()
+    case.disk.set()
+    case.server.start()
+    case.recover()
+    case.settle(may_miss_reads=True)
+
+
+@contextlib.contextmanager
+def small_disk(folder, size):
+    """A tmpfs; `None` where this process may not mount one."""
+    os.makedirs(folder)
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=0700", "tmpfs", folder]
+    if shutil.which("mount") is None or subprocess.run(command, stderr=subprocess.DEVNULL).returncode != 0:
+        yield None
+        return
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", folder], check=False)
+
+
+def fill(path):
+    with open(path, "wb", buffering=0) as file:
+        for size in (1 << 16, 1 << 12, 1):
+            try:
+                while True:
+                    file.write(bytes(size))
+            except OSError:
+                continue
+
+
+def disk_is_full(case):
+    """a full disk, then room again"""
+    with small_disk(os.path.join(case.folder, "disk"), "24m") as disk:
+        if disk is None:
+            case.say("(LD_PRELOAD in place of a tmpfs: this process may not mount one)")
+            full_disk_by_library(case)
+            return
+        case.say("(tmpfs)")
+        case.prepare(data=os.path.join(disk, "data"))
+        filler = os.path.join(disk, "filler")
+        fill(filler)
+        case.expect(case.wait_for(lambda: len(case.load.refused) >= 5, 60), "nobody was told 503")
+        time.sleep(1)
+        fill(filler + "2")
+        reads = len(case.load.reads)
+        time.sleep(1)
+        case.expect(len(case.load.reads) > reads, "reads stand still")
+        os.unlink(filler)
+        os.unlink(filler + "2")
+        case.recover()
+        time.sleep(0.5)
+        case.settle()
+
+
+def full_disk_by_library(case):
+    """files that may not grow, by LD_PRELOAD"""
+    case.prepare(shim=True)
+    case.disk.set(full=1)
+    case.expect(case.wait_for(lambda: len(case.load.refused) >= 5, 60), "nobody was told 503")
+    time.sleep(1)
+    case.say(f"{case.disk.hits} writes found no room")
+    case.disk.set()
+    case.recover()
+    time.sleep(0.5)
+    case.settle()
+
+
+# MARK: Descriptors
+
+
+def processor_seconds(pid):
+    with open(f"/proc/{pid}/stat") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def descriptors(pid):
+    """How many are open; only root may look into a process that forbids core files."""
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def descriptors_run_out(case):
+    """no descriptor left for new connections"""
+    if os.geteuid() != 0:
+        case.say("!! NOT RUN: only root may take descriptors from a running server !!")
+        return
+    case.prepare(workers=2, pause=0.05)
+    pid = case.server.process.pid
+    # Both products' connections are open, so that the load needs no new one.
+    time.sleep(0.5)
+    soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    used = descriptors(pid)
+    idle = processor_seconds(pid)
+    time.sleep(2)
+    idle = (processor_seconds(pid) - idle) / 2
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (used + 8, hard))
+    flood = []
+    for _ in range(300):
+        one = socket.socket()
+        one.settimeout(5)
+        one.connect(("127.0.0.1", case.server.port))
+        flood.append(one)
+    before = case.load.acknowledged
+    busy, start = processor_seconds(pid), time.monotonic()
+    time.sleep(3)
+    busy = (processor_seconds(pid) - busy) / (time.monotonic() - start)
+    case.say(f"{busy * 100:.0f} % of a core with 300 connections too many, {idle * 100:.0f} % before")
+    case.expect(busy < idle + 0.4, f"it is busy with accepting: {busy:.2f}, {idle:.2f} before")
+    told = 0
+    for one in flood:
+        one.setblocking(False)
+        try:
+            told += one.recv(4096).startswith(b"HTTP/1.1 503 ")
+        except OSError:
+            pass
+    case.say(f"{told} were told 503")
+    case.expect(told >= 300 - 8, f"only {told} of them were told 503")
+    case.expect(case.load.acknowledged > before + 10, "connections that were open stand still")
+    for one in flood:
+        one.close()
+    seconds = case.recover()
+    case.expect(seconds is not None and seconds < 3, "new connections are taken late")
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
+    case.settle()
+
+
+# MARK: Locks
+
+
+@contextlib.contextmanager
+def database_lock(case):
+    connection = sqlite3.connect(case.server.folder + "/countersign.db", isolation_level=None, timeout=30)
+    connection.execute("PRAGMA wal_autocheckpoint=0")
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    finally:
+        connection.execute("ROLLBACK")
+        connection.close()
+
+
+@contextlib.contextmanager
+def file_lock(case):
+    with open(case.server.folder + "/write.lock", "r+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def stranger(case, lock, seconds):
+    case.prepare()
+    refused, waits, start = len(case.load.refused), len(case.load.waits), time.monotonic()
+    with lock(case):
+        time.sleep(seconds)
+        # Those that are still waiting when the lock is free succeed.
+        told = len(case.load.refused) - refused
+    case.recover()
+    # Whoever was waiting has its answer now.
+    time.sleep(0.5)
+    waits = case.load.waits[waits:]
+    case.say(f"held for {time.monotonic() - start:.0f} s: {told} times 503, longest wait {max(waits):.2f} s")
+    case.expect(told > 0, "nobody was told 503")
+    case.expect(max(waits) <= LONGEST_WAIT, f"a write waited {max(waits):.2f} s for its answer")
+    case.settle()
+
+
+def database_locked_briefly(case):
+    """a stranger holds SQLite's write lock for 3 s"""
+    stranger(case, database_lock, 3)
+
+
+def database_locked_long(case):
+    """a stranger holds SQLite's write lock for long"""
+    stranger(case, database_lock, case.options.hold)
+
+
+def write_lock_held_briefly(case):
+    """a stranger holds write.lock for 3 s"""
+    stranger(case, file_lock, 3)
+
+
+def write_lock_held_long(case):
+    """a stranger holds write.lock for long"""
+    stranger(case, file_lock, case.options.hold)
+
+
+# MARK: The command line beside clients
+
+
+def import_beside_clients(case):
+    """an import beside clients, then a dry run"""
+    rows = case.options.rows
+    table = os.path.join(case.folder, "licenses.csv")
+    with open(table, "w") as file:
+        file.write("key,plan,order_id,customer_email,customer_name\n")
+        for number in range(rows):
+            file.write(f"SOLD-{uuid.uuid4().hex.upper()},pro,order-{number},c{number}@example.com,Customer {number}\n")
+    case.prepare(pause=0.02)
+    for words in ([], ["--dry-run"]):
+        start = time.monotonic()
+        command = ["admin", "license", "import", table, "--product", "crash/first", *words]
+        done, refused, waits = case.watch(lambda: case.server.command(*command))
+        name = "dry run" if words else "import"
+        case.say(
+            f"{name} of {rows}: {time.monotonic() - start:.1f} s, {len(refused)} times 503 in {len(waits)} writes, "
+            f"longest wait {max(waits, default=0):.2f} s"
+        )
+        wanted = {"imported": 0, "unchanged": rows} if words else {"imported": rows, "unchanged": 0}
+        case.expect({name: done["import"][name] for name in wanted} == wanted, f"{name}: {done}")
+        case.expect(not refused, f"{len(refused)} writes were refused during the {name}")
+        case.expect(max(waits, default=0) <= LONGEST_WAIT, f"a write waited {max(waits):.2f} s during the {name}")
+    case.settle()
+
+
+def restored(case, backup, number):
+    """A fresh folder made from a backup, with the master key carried there."""
+    target = Server(case.options.binary, os.path.join(case.folder, f"restored-{number}"))
+    os.makedirs(target.folder, mode=0o700)
+    shutil.copy(os.path.join(case.server.folder, "master.key"), target.folder)
+    os.chmod(os.path.join(target.folder, "master.key"), 0o600)
+    target.command("restore", backup)
+    return target
+
+
+def backups_under_load(case):
+    """backups under load, each restored; and backups to where they cannot go"""
+    case.prepare()
+    load, seconds = case.load, []
+    for number in range(case.options.backups):
+        with load.lock:
+            held = {s["activation"] for s in list(load.seats.values()) if s["state"] == "held"}
+        path, start = os.path.join(case.folder, f"backup-{number}.db"), time.monotonic()
+        case.server.command("backup", path)
+        seconds.append(time.monotonic() - start)
+        with load.lock:
+            released = {
+                s["activation"] for s in list(load.seats.values()) if s["state"] != "held" and "activation" in s
+            }
+        mode = os.stat(path).st_mode & 0o7777
+        case.expect(mode == 0o600, f"a backup has mode {mode:o}")
+        copy = restored(case, path, number)
+        shown = copy.admin("license", "show", load.license_id)["license"]
+        there = {seat["id"] for seat in shown["activations"]}
+        missing = held - there - released
+        case.expect(not missing, f"backup {number} lacks {len(missing)} of {len(held)} seats acknowledged before it")
+        case.faults += copy.examine()
+        shutil.rmtree(copy.folder)
+        os.unlink(path)
+    case.say(f"{len(seconds)} backups restored, the slowest took {max(seconds):.2f} s")
+    bad_backups(case)
+    case.settle()
+
+
+def bad_backups(case):
+    def beside(target):
+        folder, name = os.path.split(target)
+        return {other for other in os.listdir(folder) if other.startswith(name)} if os.path.isdir(folder) else set()
+
+    def refuse(target, environment=None):
+        before = beside(target)
+        code, output, error = case.server.run("backup", target, "--json", environment=environment)
+        after = beside(target)
+        case.expect(code != 0, f"a backup to {target} succeeded")
+        case.expect("code" in error and not output, f"a backup to {target} says nothing: {output} {error}")
+        case.expect(after == before, f"a backup to {target} left {after - before}")
+
+    refuse(os.path.join(case.folder, "no", "such", "folder"))
+    refuse(case.folder)
+    refuse(os.path.join(case.server.folder, "countersign.db"))
+    refuse("/proc/backup.db")
+    full = os.path.join(case.folder, "full")
+    os.makedirs(full)
+    disk = Disk(case.options.library, case.folder)
+    disk.environment["FAULTS_FOLDER"] = full
+    disk.set(full=1)
+    refuse(os.path.join(full, "backup.db"), disk.environment)
+    case.expect(disk.hits > 0, "the full disk was never written to")
+    disk.set(sync=1, times=FOREVER)
+    refuse(os.path.join(full, "backup.db"), disk.environment)
+    with open(os.path.join(full, "old.db"), "w") as file:
+        file.write("an older backup")
+    disk.set(full=1)
+    refuse(os.path.join(full, "old.db"), disk.environment)
+    with open(os.path.join(full, "old.db")) as file:
+        case.expect(file.read() == "an older backup", "a backup that failed replaced an older one")
+
+
+# MARK: Clients
+
+
+def clients_vanish(case):
+    """clients that vanish in the middle of a request, or before its answer"""
+    case.prepare(workers=2)
+    pid = case.server.process.pid
+    is_root = os.geteuid() == 0
+    base = descriptors(pid) if is_root else 0
+    body = b'{"license_key":"%s","install_id":"%s"}'
+    installs = []
+
+    def vanish(number):
+        install = f"vanish-{number}-{uuid.uuid4().hex}"
+        content = body % (case.load.key.encode(), install.encode())
+        head = (
+            f"POST /v1/activate HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {case.world.token}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\n\r\n"
+        ).encode()
+        request = head + content
+        one = socket.create_connection(("127.0.0.1", case.server.port), timeout=10)
+        # A reset, or an orderly end.
+        if number % 2:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        cut = (len(request), len(head) + len(content) // 2, len(head) // 2, len(request))[number % 4]
+        one.sendall(request[:cut])
+        if cut == len(request):
+            # It arrived as a whole: perhaps it counts, and never twice.
+            case.load.seats[install] = {"state": "activating"}
+            installs.append(install)
+            if number % 8 < 4:
+                time.sleep(0.001)
+        one.close()
+
+    for number in range(600):
+        vanish(number)
+    if is_root and not case.wait_for(lambda: descriptors(pid) <= base + 4, 15):
+        case.faults.append(f"{descriptors(pid)} descriptors, {base} before")
+    case.recover()
+    case.settle()
+    held = sum(case.load.seats[install]["state"] == "held" for install in installs)
+    case.say(f"600 vanished, {held} of {len(installs)} whole requests counted")
+
+
+CASES = {
+    "fsync-twice": sync_fails_twice,
+    "fsync-checkpoint": sync_of_checkpoint_fails,
+    "fsync-for-good": sync_fails_for_good,
+    "fsync-lies": sync_lies,
+    "disk-full": disk_is_full,
+    "disk-full-shim": full_disk_by_library,
+    "descriptors": descriptors_run_out,
+    "database-lock-3": database_locked_briefly,
+    "database-lock-long": database_locked_long,
+    "write-lock-3": write_lock_held_briefly,
+    "write-lock-long": write_lock_held_long,
+    "import": import_beside_clients,
+    "backups": backups_under_load,
+    "vanish": clients_vanish,
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("binary")
+    parser.add_argument("library", help="failing_disk.c, compiled")
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=", ".join(CASES))
+    parser.add_argument("--hold", type=float, default=10, help="seconds for which the long locks are held")
+    parser.add_argument("--rows", type=int, default=50_000, help="licenses that are imported")
+    parser.add_argument("--backups", type=int, default=20)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    options = parser.parse_intermixed_args()
+    unknown = [name for name in options.cases if name not in CASES]
+    if unknown:
+        parser.error(f"no case {unknown[0]}: {', '.join(CASES)}")
+    options.binary, options.library = os.path.abspath(options.binary), os.path.abspath(options.library)
+    passed = failed = 0
+    for name in options.cases or CASES:
+        start = time.monotonic()
+        with tempfile.TemporaryDirectory() as folder:
+            case = Case(options, folder, options.seed)
+            try:
+                CASES[name](case)
+            except Unexpected as error:
+                case.faults.append(str(error))
+            except Exception:
+                case.faults.append(traceback.format_exc())
+            finally:
+                if hasattr(case, "load"):
+                    case.load.stopping.set()
+                if case.server is not None:
+                    case.server.end()
+        for fault in case.faults[:10]:
+            print(f"{name}: FAULT: {fault}", flush=True)
+        verdict = "FAILED" if case.faults else "ok"
+        figures = "; ".join(case.figures)
+        print(f"{name}: {verdict}: {CASES[name].__doc__}: {figures} [{time.monotonic() - start:.0f} s]", flush=True)
+        passed, failed = passed + (not case.faults), failed + bool(case.faults)
+    finish("faults", passed, failed)
+
+
+main()
