@@ -13,6 +13,7 @@ enum AdministrationRoutes {
             .post,
             "/v1/admin/licenses",
             "Issues licenses; an order id makes it idempotent.",
+            .issueLicenses,
             credential: .administration,
             handler: issue
         ),
@@ -21,6 +22,7 @@ enum AdministrationRoutes {
             .get,
             "/v1/admin/licenses",
             "Lists licenses, page by page.",
+            .listLicenses,
             credential: .administration,
             handler: list
         ),
@@ -29,15 +31,16 @@ enum AdministrationRoutes {
             .get,
             "/v1/admin/licenses/{license}",
             "Shows a license, by its id or order id.",
+            .showLicense,
             credential: .administration,
             handler: show
         ),
-        change("suspend", "Holds a license back.", suspend),
-        change("reinstate", "Makes a suspended license active again.", reinstate),
-        change("revoke", "Takes a license back.", revoke),
-        change("renew", "Lets a license last longer.", renew),
-        change("reissue", "Gives a license a new key.", reissue),
-        change("release-seat", "Releases one seat of a license.", releaseSeat),
+        change("suspend", "Holds a license back.", .suspendLicense, suspend),
+        change("reinstate", "Makes a suspended license active again.", .reinstateLicense, reinstate),
+        change("revoke", "Takes a license back.", .revokeLicense, revoke),
+        change("renew", "Lets a license last longer.", .renewLicense, renew),
+        change("reissue", "Gives a license a new key.", .reissueLicense, reissue),
+        change("release-seat", "Releases one seat of a license.", .releaseSeat, releaseSeat),
     ]
 
     // MARK: Questions
@@ -184,12 +187,18 @@ enum AdministrationRoutes {
             _ call: inout AdministrationCall, _ license: License, _ product: Product, _ service: LicenseService
         ) throws -> Body?
 
-    private static func change(_ word: String, _ summary: String, _ read: @escaping Reading) -> Endpoint {
+    private static func change(
+        _ word: String,
+        _ summary: String,
+        _ description: RouteDescription,
+        _ read: @escaping Reading
+    ) -> Endpoint {
         Endpoint(
             "admin.licenses.\(word)",
             .post,
             "/v1/admin/licenses/{license}/\(word)",
             summary,
+            description,
             credential: .administration
         ) { request, context in
             var call = try AdministrationCall(request, &context)

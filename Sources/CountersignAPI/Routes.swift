@@ -12,6 +12,8 @@ public struct Endpoint: Sendable {
     public let path: String
     /// One sentence for the description of the interface.
     public let summary: String
+    /// The rest of that description.
+    let description: RouteDescription
     /// Which credential it takes.
     public let credential: RouteCredential
     /// Longest body in bytes; nil for the server's default.
@@ -23,6 +25,7 @@ public struct Endpoint: Sendable {
         _ method: HTTPMethod,
         _ path: String,
         _ summary: String,
+        _ description: RouteDescription,
         credential: RouteCredential,
         bodyLimit: Int? = nil,
         handler: @escaping Handler<LoopState>
@@ -31,6 +34,7 @@ public struct Endpoint: Sendable {
         self.method = method
         self.path = path
         self.summary = summary
+        self.description = description
         self.credential = credential
         self.bodyLimit = bodyLimit
         self.handler = handler
@@ -96,25 +100,33 @@ public enum Routes {
     private static let healthChecks: Set<String> = ["health", "ready", "v1.health", "v1.ready"]
 
     private static let apps = [
-        Endpoint("activate", .post, "/v1/activate", "Claims a seat of a license.", credential: .app) {
+        Endpoint("activate", .post, "/v1/activate", "Claims a seat of a license.", .activate, credential: .app) {
             try $1.act(Activate.self, $0)
         },
-        Endpoint("validate", .post, "/v1/validate", "Asks whether a license is in force.", credential: .app) {
+        Endpoint("validate", .post, "/v1/validate", "Asks whether a license is in force.", .validate, credential: .app)
+        {
             try $1.ask(Validate.self, $0)
         },
-        Endpoint("deactivate", .post, "/v1/deactivate", "Releases the install's seat.", credential: .app) {
+        Endpoint("deactivate", .post, "/v1/deactivate", "Releases the install's seat.", .deactivate, credential: .app) {
             try $1.act(Deactivate.self, $0)
         },
-        Endpoint("heartbeat", .post, "/v1/heartbeat", "Renews a floating lease.", credential: .app) {
+        Endpoint("heartbeat", .post, "/v1/heartbeat", "Renews a floating lease.", .heartbeat, credential: .app) {
             try $1.ask(Heartbeat.self, $0)
         },
-        Endpoint("seats", .post, "/v1/seats", "Lists the seats of a license.", credential: .app) {
+        Endpoint("seats", .post, "/v1/seats", "Lists the seats of a license.", .seats, credential: .app) {
             try $1.ask(ListSeats.self, $0)
         },
-        Endpoint("trial", .post, "/v1/trial", "Starts the install's trial, or tells what it is.", credential: .app) {
+        Endpoint(
+            "trial",
+            .post,
+            "/v1/trial",
+            "Starts the install's trial, or tells what it is.",
+            .trial,
+            credential: .app
+        ) {
             try $1.ask(AskTrial.self, $0)
         },
-        Endpoint("sync", .post, "/v1/sync", "Fetches the install's current bundle.", credential: .app) {
+        Endpoint("sync", .post, "/v1/sync", "Fetches the install's current bundle.", .sync, credential: .app) {
             try $1.ask(Sync.self, $0)
         },
         Endpoint(
@@ -122,6 +134,7 @@ public enum Routes {
             .post,
             "/v1/meters/peek",
             "Asks how much of meters is left.",
+            .peekMeters,
             credential: .app
         ) {
             try $1.ask(PeekMeters.self, $0)
@@ -131,6 +144,7 @@ public enum Routes {
             .post,
             "/v1/meters/consume",
             "Counts amounts of meters, all or none.",
+            .consumeMeters,
             credential: .app
         ) {
             try $1.act(ConsumeMeters.self, $0)
@@ -143,6 +157,7 @@ public enum Routes {
             .post,
             "/v1/store/verify",
             "Verifies a transaction of the App Store and grants what it gives.",
+            .verifyPurchase,
             credential: .app,
             bodyLimit: 96 * 1024
         ) {
@@ -153,6 +168,7 @@ public enum Routes {
             .post,
             "/v1/store/apple/notifications/{connection}",
             "Takes an App Store Server Notification, version 2; its signature is the proof.",
+            .storeNotification,
             credential: .none,
             bodyLimit: 320 * 1024,
             handler: StoreNotificationRoute.receive
@@ -165,6 +181,7 @@ public enum Routes {
             .get,
             "/v1/config",
             "The signed settings and offers of the product.",
+            .configuration,
             credential: .app,
             handler: ConfigurationRoutes.ofCaller
         ),
@@ -173,6 +190,7 @@ public enum Routes {
             .get,
             "/v1/keys",
             "The public keys of the vendor and mode.",
+            .callersKeys,
             credential: .app,
             handler: KeyRoutes.ofCaller
         ),
@@ -181,18 +199,20 @@ public enum Routes {
             .get,
             "/v1/vendors/{slug}/jwks.json",
             "The public keys of a vendor's live mode.",
+            .vendorsKeys,
             credential: .none,
             handler: KeyRoutes.ofVendor
         ),
     ]
 
     private static let server = [
-        Endpoint("root", .get, "/", "What this server is.", credential: .none, handler: ServerRoutes.root),
+        Endpoint("root", .get, "/", "What this server is.", .root, credential: .none, handler: ServerRoutes.root),
         Endpoint(
             "health",
             .get,
             "/health",
             "Whether the process answers.",
+            .health,
             credential: .none,
             handler: ServerRoutes.health
         ),
@@ -201,6 +221,7 @@ public enum Routes {
             .get,
             "/ready",
             "Whether decisions can be made and kept.",
+            .ready,
             credential: .none,
             handler: ServerRoutes.ready
         ),
@@ -209,6 +230,7 @@ public enum Routes {
             .get,
             "/v1/health",
             "Whether the process answers.",
+            .health,
             credential: .none,
             handler: ServerRoutes.health
         ),
@@ -217,8 +239,18 @@ public enum Routes {
             .get,
             "/v1/ready",
             "Whether decisions can be made and kept.",
+            .ready,
             credential: .none,
             handler: ServerRoutes.ready
+        ),
+        Endpoint(
+            "openapi",
+            .get,
+            "/v1/openapi.json",
+            "This description of the interface.",
+            .interface,
+            credential: .none,
+            handler: ServerRoutes.interface
         ),
     ]
 }

@@ -36,6 +36,11 @@ enum ServerRoutes {
         return .reply(.json(.ok, json.finish()))
     }
 
+    /// `GET /v1/openapi.json`: how all of this is called.
+    static func interface(_ request: HTTPRequest, _ context: inout LoopState) throws -> Outcome<Job> {
+        .reply(.json(.ok, context.shared.interface))
+    }
+
     /// `GET /`: what this is.
     static func root(_ request: HTTPRequest, _ context: inout LoopState) throws -> Outcome<Job> {
         let base = context.shared.baseURL ?? ""
@@ -48,6 +53,7 @@ enum ServerRoutes {
                     json.member("api", "\(base)/v1")
                     json.member("health", "\(base)/health")
                     json.member("ready", "\(base)/ready")
+                    json.member("openapi", "\(base)/v1/openapi.json")
                 }
             }
         }

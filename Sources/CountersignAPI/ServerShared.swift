@@ -23,6 +23,8 @@ final class ServerShared: Sendable {
     let limiter: RateLimiter
     /// The URL that clients use; `nil`: not configured.
     let baseURL: String?
+    /// The description of the interface, made once.
+    let interface: [UInt8]
     /// The place of each route, by its name, in the list that the metrics were made with.
     let routeNumbers: [String: Int]
     private let requestLoggingNumber: Atomic<UInt8>
@@ -47,6 +49,7 @@ final class ServerShared: Sendable {
         self.metrics = metrics
         self.limiter = limiter
         self.baseURL = baseURL
+        interface = OpenAPIDocument.text(of: routes, baseURL: baseURL)
         requestLoggingNumber = Atomic(requestLogging.rawValue)
         routeNumbers = Dictionary(
             routes.enumerated().map { ($0.element.name, $0.offset) },

@@ -280,7 +280,14 @@ struct TestAPI: ~Copyable {
     /// Sends one request as it stands.
     mutating func sendBytes(_ bytes: [UInt8]) -> Received { exchange(bytes) }
 
+    /// Sends one request; the answer must be as the interface is described.
     mutating func exchange(_ bytes: [UInt8], from peer: PeerAddress = .loopback) -> Received {
+        let received = answer(to: bytes, from: peer)
+        DescribedInterface.ours?.check(received, to: bytes)
+        return received
+    }
+
+    private mutating func answer(to bytes: [UInt8], from peer: PeerAddress) -> Received {
         let outline = RequestOutline.test()
         do {
             switch try router.outcome(of: bytes, from: peer, in: &context) {
