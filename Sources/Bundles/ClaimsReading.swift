@@ -211,10 +211,10 @@ extension LicenseBundle.Settings {
     }
 }
 
-extension ConfigurationClaims.Offer {
+extension Offer {
     init(_ claims: ClaimsReader) throws(BundleRefusal) {
         self.init(
-            id: try claims.string("id"),
+            id: try claims.required("id") { $0.string.flatMap { try? OfferName($0) } },
             plan: try claims.optional("plan") { $0.string.flatMap { try? PlanCode($0) } },
             kind: try claims.choice("kind"),
             priceMilliunits: try claims.optionalInteger("price_milliunits"),

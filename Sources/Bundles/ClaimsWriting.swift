@@ -132,10 +132,10 @@ extension LicenseBundle.Settings {
     }
 }
 
-extension ConfigurationClaims.Offer {
+extension Offer {
     fileprivate func write(to json: inout JSONWriter) {
         json.object { json in
-            json.member("id", id)
+            json.member("id", id.text)
             json.member("plan", ifPresent: plan?.text)
             json.member("kind", kind.rawValue)
             json.member("price_milliunits", ifPresent: priceMilliunits)

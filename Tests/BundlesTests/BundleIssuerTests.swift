@@ -68,8 +68,8 @@ import Testing
     @Test("a configuration carries settings and offers under its own type")
     func configuration() throws {
         let pair = try Pair.make()
-        let offer = ConfigurationClaims.Offer(
-            id: "pro-yearly",
+        let offer = Offer(
+            id: try OfferName("pro-yearly"),
             plan: try PlanCode("pro"),
             kind: .subscription,
             priceMilliunits: 29_990,

@@ -24,27 +24,9 @@ public struct ConfigurationService: Sendable {
             product: caller.product.slug,
             mode: caller.mode,
             settings: caller.product.settings,
-            offers: offers.map(ConfigurationClaims.Offer.init),
+            offers: offers,
             at: now
         )
         return (claims, key)
-    }
-}
-
-extension ConfigurationClaims.Offer {
-    /// What is signed of an offer.
-    init(_ offer: Offer) {
-        self.init(
-            id: offer.id.text,
-            plan: offer.plan,
-            kind: offer.kind,
-            priceMilliunits: offer.priceMilliunits,
-            currency: offer.currency,
-            storeProductID: offer.storeProductID,
-            trialDuration: offer.trialDuration,
-            url: offer.url,
-            from: offer.from,
-            until: offer.until
-        )
     }
 }
