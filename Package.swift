@@ -109,7 +109,7 @@ let package = Package(
         .testTarget(name: "DiagnosticsTests", dependencies: ["Diagnostics", "StrictJSON", "SystemPrimitives"]),
         .testTarget(
             name: "ConfigurationTests",
-            dependencies: ["countersign", "Diagnostics", "HTTPServer", "StrictJSON"]
+            dependencies: ["countersign", "Administration", "Diagnostics", "HTTPServer", "StrictJSON"]
         ),
         .testTarget(name: "HTTPServerTests", dependencies: ["HTTPServer", "CSystem", "SystemPrimitives"]),
         .testTarget(name: "CountersignWireTests", dependencies: ["CountersignWire", "StrictJSON"]),

@@ -14,7 +14,7 @@ let fuzzers: [(name: String, products: [String])] = [
     ("FuzzStore", ["AppStore", "Licensing", "Cryptography"]),
     ("FuzzSeed", ["Administration", "CountersignWire", "LicensingServices", "Licensing", "Storage", "StrictJSON"]),
     ("FuzzCSV", ["LicensingServices", "Licensing", "Storage"]),
-    ("FuzzConfiguration", ["HTTPServer", "Diagnostics", "StrictJSON"]),
+    ("FuzzConfiguration", ["Administration", "HTTPServer", "Diagnostics", "StrictJSON"]),
 ]
 
 let package = Package(

@@ -1,3 +1,4 @@
+import Administration
 import Glibc
 
 /// The text of a configuration file.
@@ -140,8 +141,8 @@ private struct ConfigurationLoader {
         for (name, value) in environment.sorted(by: { $0.key < $1.key })
         where name.hasPrefix("COUNTERSIGN_") && !Configuration.isForeign(name) {
             guard let setting = variables[name] else {
-                let nearest = Spelling.nearest(to: name, in: Array(variables.keys))
-                refuse(name, "there is no such setting" + hint(nearest), .environment(name))
+                let hint = Spelling.hint(name, in: Array(variables.keys))
+                refuse(name, "there is no such setting" + hint, .environment(name))
                 continue
             }
             if !value.isEmpty {
@@ -155,8 +156,8 @@ private struct ConfigurationLoader {
             if Setting.all.contains(where: { $0.name.hasPrefix(name + ".") }) {
                 refuse(name, "is a group of settings: { … }", origin)
             } else {
-                let nearest = Spelling.nearest(to: name, in: Setting.all.map(\.name))
-                refuse(name, "there is no such setting" + hint(nearest), origin)
+                let hint = Spelling.hint(name, in: Setting.all.map(\.name))
+                refuse(name, "there is no such setting" + hint, origin)
             }
             return
         }
@@ -170,37 +171,7 @@ private struct ConfigurationLoader {
         }
     }
 
-    private func hint(_ nearest: String?) -> String {
-        nearest.map { "; did you mean \($0)?" } ?? ""
-    }
-
     private mutating func refuse(_ name: String, _ words: String, _ origin: ConfigurationOrigin) {
         problems.append(.init(setting: name, words: words, origin: origin))
-    }
-}
-
-/// Guesses what a mistyped name was meant to be.
-enum Spelling {
-    /// The candidate that needs the fewest changes of single letters, at most a third of them; `nil` where none is near.
-    static func nearest(to name: String, in candidates: [String]) -> String? {
-        let scored = candidates.sorted().map { (changes(from: name, to: $0), $0) }
-        guard let best = scored.min(by: { $0.0 < $1.0 }), best.0 <= max(2, name.utf8.count / 3) else { return nil }
-        return best.1
-    }
-
-    /// Levenshtein's distance, in bytes.
-    private static func changes(from left: String, to right: String) -> Int {
-        let right = Array(right.utf8)
-        var row = Array(0...right.count)
-        for (index, byte) in left.utf8.enumerated() {
-            var diagonal = row[0]
-            row[0] = index + 1
-            for column in right.indices {
-                let substituted = diagonal + (byte == right[column] ? 0 : 1)
-                diagonal = row[column + 1]
-                row[column + 1] = min(substituted, diagonal + 1, row[column] + 1)
-            }
-        }
-        return row[right.count]
     }
 }

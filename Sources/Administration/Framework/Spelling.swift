@@ -1,14 +1,14 @@
-/// Guesses what a mistyped word was meant to be.
-enum Spelling {
+/// Guesses what a mistyped word was meant to be: a command, an option, a setting.
+public enum Spelling {
     /// The candidate that needs the fewest changes of single letters, at most a third of them; `nil` where none is near.
-    static func nearest(to word: String, in candidates: [String]) -> String? {
+    public static func nearest(to word: String, in candidates: [String]) -> String? {
         let scored = candidates.sorted().map { (changes(from: word, to: $0), $0) }
         guard let best = scored.min(by: { $0.0 < $1.0 }), best.0 <= max(2, word.utf8.count / 3) else { return nil }
         return best.1
     }
 
-    /// `; did you mean …?`, or nothing.
-    static func hint(_ word: String, in candidates: [String], _ prefix: String = "") -> String {
+    /// `; did you mean …?`, or nothing. `prefix` stands before the word.
+    public static func hint(_ word: String, in candidates: [String], _ prefix: String = "") -> String {
         nearest(to: word, in: candidates).map { "; did you mean \(prefix)\($0)?" } ?? ""
     }
 
