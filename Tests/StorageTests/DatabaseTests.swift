@@ -306,12 +306,18 @@ import Testing
         #expect(try new.migrationStatus().pending == [])
     }
 
-    @Test("every shipped migration is numbered in order and runs on an empty database")
-    func shipped() throws {
-        let numbers = Migration.all.map { $0.name.prefix(5) }
-        #expect(numbers.allSatisfy { $0.last == "_" && $0.dropLast().allSatisfy(\.isNumber) })
-        #expect(numbers == Set(numbers).sorted())
+    @Test("the shipped migrations are numbered from 1 on without a gap, and none in the folder is forgotten")
+    func shippedNumbers() throws {
+        let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../migrations")
+        let files = try FileManager.default.contentsOfDirectory(atPath: folder.standardizedFileURL.path)
 
+        let names = Migration.all.map(\.name)
+        #expect(names.map { String($0.prefix(5)) } == (1...names.count).map { String("000\($0)_".suffix(5)) })
+        #expect(names.map { $0 + ".sql" } == files.filter { $0.hasSuffix(".sql") }.sorted())
+    }
+
+    @Test("the shipped migrations run on an empty database")
+    func shipped() throws {
         let writer = try database(Migration.all).openForServing(Queue())
 
         let isNew = writer.isNewDatabase
