@@ -25,9 +25,10 @@ enum LicenseParameters {
         try PlanCode(text)
     }
 
-    static let count = Parameter<Int>.option("count", "N", "how many, 1 to 1000 (1)") { text throws(ValueFault) in
-        guard let count = CommonParameters.integer(text, in: 1...1000) else { throw ValueFault("must be 1 to 1000") }
-        return Int(count)
+    static let count = Parameter<Int>.option("count", "N", "how many, 1 to \(LicenseForms.mostIssued) (1)") {
+        text throws(ValueFault) in
+        // What is no number at all is as far outside as one can be.
+        try LicenseForms.count(CommonParameters.integer(text, in: .min ... .max) ?? 0)
     }
 
     static let seats = Parameter<PlanChoice<SeatLimit>>.option(

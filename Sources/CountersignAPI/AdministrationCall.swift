@@ -55,14 +55,22 @@ struct AdministrationCall {
     /// `seats`: an integer, or `unlimited` or `plan`.
     mutating func seats() -> PlanChoice<SeatLimit>? {
         guard let value = members.value("seats") else { return nil }
-        guard value.kind == .string else {
-            return members.integer("seats", in: 0...Int64(Int32.max)).map { .own(.limited(Int($0))) }
+        do throws(ValueFault) {
+            return try LicenseForms.seats(value)
+        } catch {
+            members.refuse("seats", error.reason)
+            return nil
         }
-        return reading("seats") { text throws(ValueFault) in
-            guard text == "unlimited" || text == "plan" else {
-                throw ValueFault("must be an integer, unlimited or plan")
-            }
-            return try LicenseForms.seats(text)
+    }
+
+    /// `count`: how many licenses to issue; 1 where it is left out.
+    mutating func count() -> Int {
+        guard let number = members.integer("count") else { return 1 }
+        do throws(ValueFault) {
+            return try LicenseForms.count(number)
+        } catch {
+            members.refuse("count", error.reason)
+            return 1
         }
     }
 

@@ -114,9 +114,6 @@ enum AdministrationRoutes {
 
     // MARK: Issue
 
-    /// The most licenses of one request.
-    private static let mostIssued: Int64 = 100
-
     private static func issue(_ request: HTTPRequest, _ context: inout LoopState) throws -> Outcome<Job> {
         var call = try AdministrationCall(request, &context)
         let end = call.reading("expires_at", LicenseForms.end)
@@ -125,7 +122,7 @@ enum AdministrationRoutes {
             call.members.refuse("duration", "does not go together with expires_at")
         }
         let plan = call.reading("plan", isRequired: true) { text throws(ValueFault) in try PlanCode(text) }
-        let count = call.members.integer("count", in: 1...mostIssued) ?? 1
+        let count = call.count()
         let orderID = call.reading("order_id", LicenseForms.orderID)
         if count > 1 && orderID != nil { call.members.refuse("count", "must be 1 where order_id names the license") }
         let seats = call.seats()
@@ -155,7 +152,7 @@ enum AdministrationRoutes {
         let product = try context.reader.snapshot { db in try caller.product(named: productName, in: db) }
         guard let product else { throw Problem(InvalidMembers(JSONPointer("product"), "is required")) }
         let service = context.services.licenses
-        let drafts = try service.drafts(Int(count), of: order, for: product, at: caller.now)
+        let drafts = try service.drafts(count, of: order, for: product, at: caller.now)
         let actor = call.actor
         return call.write(to: product, "admin.licenses.issue", context.services) { db in
             try drafts.map { draft in

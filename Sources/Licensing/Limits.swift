@@ -32,7 +32,7 @@ extension CalendarDuration {
 }
 
 extension SeatLimit {
-    /// Reads `unlimited` or a whole number from 0 on.
+    /// Reads `unlimited` or a whole number from 0 to `highest`.
     ///
     /// - Throws: `ValueFault`.
     public init(_ text: some StringProtocol) throws(ValueFault) {
@@ -41,11 +41,20 @@ extension SeatLimit {
             return
         }
         var reader = DigitReader(text)
-        guard let count = reader.number(), reader.isAtEnd else {
-            throw ValueFault("must be a whole number from 0 on, or unlimited")
-        }
-        self = .limited(Int(clamping: count))
+        guard let count = reader.number(), reader.isAtEnd else { throw ValueFault(Self.expectation) }
+        try self.init(number: count)
     }
+
+    /// A limit of so many seats.
+    ///
+    /// - Throws: `ValueFault` for a number that is negative or above `highest`.
+    public init(number: Int64) throws(ValueFault) {
+        guard (0...Int64(Self.highest)).contains(number) else { throw ValueFault(Self.expectation) }
+        self = .limited(Int(number))
+    }
+
+    /// What is refused says this.
+    public static let expectation = "must be a whole number from 0 to \(highest), or unlimited"
 
     /// The number, or `unlimited`.
     public var text: String { count.map { "\($0)" } ?? "unlimited" }
@@ -80,7 +89,11 @@ extension Plan {
         }
         try check("features", "must name a feature once", Set(features).count == features.count)
         try check("features", "must be at most \(Feature.mostInProduct)", features.count <= Feature.mostInProduct)
-        try check("seat_limit", "must not be negative", (seatLimit.count ?? 0) >= 0)
+        try check(
+            "seat_limit",
+            SeatLimit.expectation,
+            seatLimit.count.map { (0...SeatLimit.highest).contains($0) } ?? true
+        )
         try check("overage_percent", "must be 0 to 10000", (0...10_000).contains(overagePercent))
         try check("lease_seconds", "must be 1 to 31622400", leaseSeconds.map { (1...31_622_400).contains($0) } ?? true)
         try check("duration", "must be longer than nothing", duration.map { !$0.isZero } ?? true)

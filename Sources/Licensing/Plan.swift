@@ -15,6 +15,9 @@ public enum SeatLimit: Hashable, Sendable {
     public init(_ count: Int?) {
         self = count.map { .limited($0) } ?? .unlimited
     }
+
+    /// The highest number that is taken, wherever it is said; who wants more says `unlimited`.
+    public static let highest = Int(Int32.max)
 }
 
 /// What a full license does with one more install.

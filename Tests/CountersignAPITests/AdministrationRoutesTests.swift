@@ -136,6 +136,9 @@ import Testing
             (#"{"product":"acme/editor","plan":"p","seats":"3"}"#, ["/seats"]),
             (#"{"product":"acme/editor","plan":"p","seats":1.0}"#, ["/seats"]),
             (#"{"product":"acme/editor","plan":"p","seats":-1}"#, ["/seats"]),
+            (#"{"product":"acme/editor","plan":"p","seats":2147483648}"#, ["/seats"]),
+            (#"{"product":"acme/editor","plan":"p","count":0}"#, ["/count"]),
+            (#"{"product":"acme/editor","plan":"p","count":1001}"#, ["/count"]),
             (#"{"product":"acme/editor","plan":"p","expires_at":"tomorrow"}"#, ["/expires_at"]),
             (#"{"product":"acme/editor","plan":"p","expires_at":"never","duration":"P1Y"}"#, ["/duration"]),
             (#"{"product":"acme/editor","plan":"p","count":2,"order_id":"o"}"#, ["/count"]),
@@ -228,6 +231,23 @@ import Testing
 
         #expect(both.status == 409 && both.code == "AMBIGUOUS")
         #expect(one["license", "product"]?.string == "acme/viewer")
+    }
+
+    @Test("one request issues as many licenses as one command line does")
+    func many() throws {
+        var api = try TestAPI.open()
+        let plan = try api.plan()
+
+        let issued = api.admin(
+            "POST",
+            path,
+            #"{"product":"acme/editor","plan":"\#(plan)","count":\#(LicenseForms.mostIssued),"seats":2147483647}"#,
+            key: "k-1"
+        )
+
+        #expect(issued.status == 200)
+        let keys = issued["licenses"]?.elements?.compactMap { $0["key"]?.string } ?? []
+        #expect(Set(keys).count == LicenseForms.mostIssued)
     }
 
     @Test("a list filters by the customer's address and goes on by its cursor")

@@ -67,15 +67,15 @@ extension MemberReader {
         read(name, isRequired: isRequired) { (text) throws(ValueFault) in try CommonParameters.word(text) }
     }
 
-    /// A whole number from 0 on, or `unlimited`.
+    /// A whole number from 0 to `SeatLimit.highest`, or `unlimited`.
     mutating func seatLimit(_ name: String) -> SeatLimit? {
         guard let value = value(name) else { return nil }
         if value.isString("unlimited") { return .unlimited }
-        guard let number = value.int64, number >= 0 else {
-            refuse(name, "must be a whole number from 0 on, or \"unlimited\"")
+        guard let number = value.int64, let limit = try? SeatLimit(number: number) else {
+            refuse(name, SeatLimit.expectation)
             return nil
         }
-        return .limited(Int(clamping: number))
+        return limit
     }
 
     /// An environment rule.

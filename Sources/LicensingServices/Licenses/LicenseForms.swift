@@ -1,5 +1,5 @@
 public import Licensing
-internal import StrictJSON
+public import StrictJSON
 
 /// How what is said about a license is written as text: the same on the command line, in imported files and in requests.
 public enum LicenseForms {
@@ -16,8 +16,33 @@ public enum LicenseForms {
         do {
             return .own(try SeatLimit(text))
         } catch {
-            throw ValueFault("must be a whole number from 0 on, unlimited, or plan")
+            throw ValueFault(seatsExpectation)
         }
+    }
+
+    /// A JSON number, `"unlimited"` or `"plan"`: what `seats(_:)` reads, but numbers are numbers.
+    ///
+    /// - Throws: `ValueFault`.
+    public static func seats(_ value: JSONValue) throws(ValueFault) -> PlanChoice<SeatLimit> {
+        if value.isString("plan") { return .plan }
+        if value.isString("unlimited") { return .own(.unlimited) }
+        guard case .value(let number) = value.integer, let limit = try? SeatLimit(number: number) else {
+            throw ValueFault(seatsExpectation)
+        }
+        return .own(limit)
+    }
+
+    private static let seatsExpectation = "\(SeatLimit.expectation), or plan"
+
+    /// How many licenses one call may issue.
+    public static let mostIssued = 1000
+
+    /// How many licenses to issue.
+    ///
+    /// - Throws: `ValueFault` for none, or more than `mostIssued`.
+    public static func count(_ number: Int64) throws(ValueFault) -> Int {
+        guard (1...Int64(mostIssued)).contains(number) else { throw ValueFault("must be from 1 to \(mostIssued)") }
+        return Int(number)
     }
 
     /// A policy's word, or `plan`.
