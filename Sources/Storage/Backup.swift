@@ -32,7 +32,7 @@ extension Database {
         guard let source = try FileFacts(path) else {
             throw StorageError(.access, code: ENOENT, "there is no database at \(path)")
         }
-        if let existing = try FileFacts(target) {
+        if let existing = try Database.facts(of: target, isMade: true) {
             guard existing.isFile else { throw StorageError(.access, "\(target) is not a file") }
             guard existing.identity != source.identity else {
                 throw StorageError(.access, "\(target) is the database itself")
@@ -41,7 +41,7 @@ extension Database {
         let connection = try Connection.open(path, .reading, busyMilliseconds: 5000, vfs: options.vfs)
         try Migrator(options).requireOurs(connection, path)
         let partial = "\(target).\(getpid()).partial"
-        try Database.makeFile(partial)
+        try Database.makeFile(partial, for: target)
         do throws(StorageError) {
             let summary = try copy(connection, to: partial)
             try Database.sync(partial)
@@ -74,18 +74,20 @@ extension Database {
 
     // MARK: Files
 
-    /// An empty file of mode 0600 that was not there before.
-    static func makeFile(_ path: String) throws(StorageError) {
+    /// An empty file of mode 0600 that was not there before, named by a refusal as the file that it is to become.
+    static func makeFile(_ path: String, for target: String) throws(StorageError) {
         let number = systemOpen(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard number >= 0 else {
-            let error = SystemError.last("create \(path)")
-            throw StorageError(
-                StorageError.Category(errno: error.code),
-                code: error.code,
-                "\(error) (as uid \(geteuid()))"
-            )
-        }
+        guard number >= 0 else { throw refusal(of: target, isMade: true, code: errno) }
         _ = Descriptor(taking: number)
+    }
+
+    /// What there is of a file outside the database's folder; a folder that may not be entered is told with its fix.
+    static func facts(of file: String, isMade: Bool) throws(StorageError) -> FileFacts? {
+        do {
+            return try FileFacts(file)
+        } catch  where error.code == EACCES {
+            throw refusal(of: file, isMade: isMade, code: EACCES)
+        }
     }
 
     /// Makes a file's contents durable. Never for a database that a connection of this process has open: closing the

@@ -118,6 +118,41 @@ extension Database {
         )
     }
 
+    /// Why a file outside the database's folder, such as a backup, cannot be read or made: which folder is in the way,
+    /// whose it is, and who tries, which is the owner of the database also where root called.
+    ///
+    /// - Parameters:
+    ///   - file: What was to be read or made.
+    ///   - isMade: Whether it was to be made.
+    ///   - code: What the system answered.
+    public static func refusal(of file: String, isMade: Bool, code: Int32) -> StorageError {
+        let own = geteuid()
+        let place = absolute(parent(of: file))
+        var words = "cannot \(isMade ? "make" : "read") \(file): \(SystemError("open", code: code).reason)"
+        switch code {
+        case EACCES, EPERM:
+            let owner = (try? FileFacts(place)).flatMap { $0 }.map { "uid \($0.owner)" } ?? "somebody else"
+            words += "; its folder \(place) belongs to \(owner), this process runs as uid \(own)"
+            if own != 0 { words += ", the database's owner, also where root calls it" }
+            words +=
+                isMade
+                ? "; fix: name a file in a folder that uid \(own) may write, as root made by: "
+                    + "install -d -m 700 -o \(own) FOLDER"
+                : "; fix: give uid \(own) a copy, as root: install -m 600 -o \(own) \(file) FOLDER"
+        case ENOENT where isMade: words += "; fix: mkdir -p \(place)"
+        case EROFS: words += "; fix: mount \(place) read-write, or name another folder"
+        default: words += " (as uid \(own))"
+        }
+        return StorageError(StorageError.Category(errno: code), code: code, words)
+    }
+
+    private static func absolute(_ folder: String) -> String {
+        guard !folder.hasPrefix("/"), let current = getcwd(nil, 0) else { return folder }
+        defer { free(current) }
+        let base = String(cString: current)
+        return folder == "." ? base : "\(base)/\(folder)"
+    }
+
     /// The folder that holds `path`.
     static func parent(of path: String) -> String {
         var path = path[...]

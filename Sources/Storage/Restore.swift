@@ -20,7 +20,9 @@ extension Database {
     /// - Throws: `served` while a server runs; `notOurs`, `corrupt`, or `schema` when the file is from a newer
     ///   version; `access`, `full`, `io`; what `check` throws. Then nothing was replaced.
     public func restore(from file: String, check: (borrowing Snapshot) throws -> Void) throws -> CopySummary {
-        guard let facts = try FileFacts(file) else { throw StorageError(.access, code: ENOENT, "there is no \(file)") }
+        guard let facts = try Database.facts(of: file, isMade: false) else {
+            throw StorageError(.access, code: ENOENT, "there is no \(file)")
+        }
         guard facts.isFile else { throw StorageError(.access, "\(file) is not a file") }
         guard try FileFacts(path)?.identity != facts.identity else {
             throw StorageError(.access, "\(file) is the database itself")
@@ -39,7 +41,7 @@ extension Database {
         let writeLock = try FileLock.open(writeLockPath)
         try acquire(writeLock)
         let incoming = "\(path).\(getpid()).restoring"
-        try Database.makeFile(incoming)
+        try Database.makeFile(incoming, for: incoming)
         do {
             try Database.copyBytes(from: file, to: incoming)
             let summary = try prepare(incoming, named: file, above: lastVersion(), check)
@@ -98,7 +100,7 @@ extension Database {
 
     private static func copyBytes(from source: String, to target: String) throws(StorageError) {
         let from = systemOpen(source, O_RDONLY | O_CLOEXEC, 0)
-        guard from >= 0 else { throw .system("open \(source)") }
+        guard from >= 0 else { throw refusal(of: source, isMade: false, code: errno) }
         let input = Descriptor(taking: from)
         let to = systemOpen(target, O_WRONLY | O_CLOEXEC, 0)
         guard to >= 0 else { throw .system("open \(target)") }

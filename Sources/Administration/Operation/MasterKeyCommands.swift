@@ -1,4 +1,5 @@
 internal import LicensingServices
+internal import Storage
 internal import StrictJSON
 internal import SystemPrimitives
 
@@ -51,9 +52,13 @@ enum MasterKeyCommands {
                 writer.object { writer in writer.member("key", text) }
             }
         }
-        guard try SmallFile.write(key.fileText, to: target, replaces: false) else {
-            throw CommandFailure(code: "ALREADY_EXISTS", "\(target) is there already")
+        let isNew: Bool
+        do throws(SystemError) {
+            isNew = try SmallFile.write(key.fileText, to: target, replaces: false)
+        } catch {
+            throw Database.refusal(of: target, isMade: true, code: error.code)
         }
+        guard isNew else { throw CommandFailure(code: "ALREADY_EXISTS", "\(target) is there already") }
         return Report(isConfirmation: true) { writer in
             writer.name("master_key")
             writer.object { writer in writer.member("file", target) }
