@@ -6,7 +6,7 @@ internal import StrictJSON
 extension LicenseCommands {
     static let suspend = change(
         "suspend",
-        "Hold a license back until it is reinstated.",
+        "holds a license back until it is reinstated",
         needsReason: true,
         example: "suspend lic_01K9ZQ5J6T8V0W2X4Y6Z8A0C2E --reason 'invoice 17 is open'"
     ) { invocation in
@@ -18,7 +18,7 @@ extension LicenseCommands {
 
     static let reinstate = change(
         "reinstate",
-        "Make a suspended license active again; a revoked one with --revoked.",
+        "makes a suspended license active again; a revoked one with --revoked",
         [LicenseParameters.revoked.specification],
         needsReason: true,
         example: "reinstate lic_01K9ZQ5J6T8V0W2X4Y6Z8A0C2E --reason 'invoice 17 was paid'"
@@ -39,7 +39,7 @@ extension LicenseCommands {
 
     static let revoke = change(
         "revoke",
-        "Take a license back for good.",
+        "takes a license back for good",
         needsReason: true,
         example: "revoke lic_01K9ZQ5J6T8V0W2X4Y6Z8A0C2E --reason 'refunded'"
     ) { invocation in
@@ -51,7 +51,7 @@ extension LicenseCommands {
 
     static let renew = change(
         "renew",
-        "Let a license last longer: from its end on, or from now where that is over.",
+        "lets a license last longer: from its end on, or from now where that is over",
         [LicenseParameters.duration.specification],
         example: "renew lic_01K9ZQ5J6T8V0W2X4Y6Z8A0C2E --duration P1Y"
     ) { invocation in
@@ -71,7 +71,7 @@ extension LicenseCommands {
 
     static let edit = change(
         "edit",
-        "Change what a license says for itself.",
+        "changes what a license says for itself",
         [
             LicenseParameters.plan.specification, LicenseParameters.seats.specification,
             LicenseParameters.expiresAt.specification, LicenseParameters.maintenanceUntil.specification,
@@ -106,7 +106,7 @@ extension LicenseCommands {
     static let reissue = Command(
         "admin license reissue",
         .writes,
-        "Give a license a new key; its seats stay.",
+        "gives a license a new key; its seats stay",
         [
             LicenseParameters.license.specification, LicenseParameters.product.specification,
             LicenseParameters.revokesSeats.specification, CommonParameters.reason.specification,
@@ -139,7 +139,7 @@ extension LicenseCommands {
     static let releaseSeat = Command(
         "admin license release-seat",
         .writes,
-        "Release one seat of a license.",
+        "releases one seat of a license",
         [
             LicenseParameters.license.specification, LicenseParameters.product.specification,
             LicenseParameters.activation.specification, LicenseParameters.reason.specification,

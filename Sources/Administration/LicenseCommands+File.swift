@@ -10,7 +10,7 @@ extension LicenseCommands {
     static let importFile = Command(
         "admin license import",
         .writes,
-        "Import licenses from a CSV file: all of it, or nothing where a line is refused.",
+        "imports licenses from a CSV file: all of it, or nothing where a line is refused",
         [LicenseParameters.file.specification, CommonParameters.product.specification],
         example: "admin license import licenses.csv --product acme/editor --dry-run"
     ) { invocation, context in
@@ -84,7 +84,7 @@ extension LicenseCommands {
     static let export = Command(
         "admin license export",
         .reads,
-        "Write licenses as CSV, in the columns that import takes.",
+        "writes licenses as CSV, in the columns that import takes",
         [CommonParameters.product.specification] + filters + [LicenseParameters.withKeys.specification],
         example: "admin license export --product acme/editor > licenses.csv"
     ) { invocation, context in

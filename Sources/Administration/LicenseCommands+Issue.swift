@@ -7,7 +7,7 @@ extension LicenseCommands {
     static let issue = Command(
         "admin license issue",
         .writes,
-        "Issue licenses.",
+        "issues licenses",
         [
             CommonParameters.product.specification, LicenseParameters.plan.required.specification,
             LicenseParameters.count.specification, LicenseParameters.seats.specification,

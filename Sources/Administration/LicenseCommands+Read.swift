@@ -7,7 +7,7 @@ extension LicenseCommands {
     static let show = Command(
         "admin license show",
         .reads,
-        "Show a license, its customer, its seats, and its key where the product keeps keys.",
+        "shows a license, its customer, its seats, and its key where the product keeps keys",
         [LicenseParameters.license.specification, LicenseParameters.product.specification],
         example: "admin license show lic_01K9ZQ5J6T8V0W2X4Y6Z8A0C2E"
     ) { invocation, context in
@@ -25,7 +25,7 @@ extension LicenseCommands {
     static let explain = Command(
         "admin license explain",
         .reads,
-        "Show the ordered checks behind the verdict on a license.",
+        "shows the ordered checks behind the verdict on a license",
         [
             LicenseParameters.license.specification, LicenseParameters.product.specification,
             LicenseParameters.installID.specification,
@@ -55,7 +55,7 @@ extension LicenseCommands {
     static let list = Command(
         "admin license list",
         .lists,
-        "List licenses.",
+        "lists licenses",
         [LicenseParameters.productFilter.specification] + filters,
         example: "admin license list --product acme/editor --status expired"
     ) { invocation, context in

@@ -64,14 +64,37 @@ import Testing
         #expect(try console.json("admin vendor list --limit=1").at("vendors.0.slug")?.string == "acme")
     }
 
+    /// The lines of a list in help: what stands left and right.
+    private static func entries(of help: String) -> [(name: String, text: String)] {
+        help.split(separator: "\n").filter { $0.hasPrefix("  ") && !$0.hasPrefix("  --") }.compactMap { line in
+            let line = line.dropFirst(2)
+            guard let gap = line.firstRange(of: "  ") else { return nil }
+            return (String(line[..<gap.lowerBound]), String(line[gap.upperBound...].drop { $0 == " " }))
+        }
+    }
+
+    @Test("the version is told, however it is asked for", arguments: ["version", "--version", "--version --quiet"])
+    func version(line: String) throws {
+        #expect(console.run(line).out.hasPrefix("countersign \(ProgramVersion.text) "))
+        #expect(try console.json(line)["version"]?.string == ProgramVersion.text)
+        #expect(try console.failure("\(line) seed").exit == 2)
+        #expect(try console.failure("seed --version").exit == 2)
+        #expect(!FileManager.default.fileExists(atPath: console.data))
+    }
+
     @Test("every command explains itself with an example")
     func help() throws {
-        let words = ["admin", "vendor", "license", "credential", "seed", "backup", "doctor", "bundle"]
         let overview = console.run("help").out
-        for word in words { #expect(overview.contains(word)) }
-        let names = overview.split(separator: "\n").filter { $0.hasPrefix("  ") && !$0.hasPrefix("  --") }
-            .map { $0.dropFirst(2).split(separator: "  ", omittingEmptySubsequences: true).first ?? "" }
-        #expect(names.count > 50)
+        var names: [String] = []
+        for (first, rest) in Self.entries(of: overview) {
+            if first.hasPrefix("admin ") {
+                names += rest.split(separator: ",").map { "\(first) \($0.drop { $0 == " " })" }
+            } else {
+                names.append(first)
+            }
+        }
+        #expect(Set(Self.entries(of: console.run("help admin").out).map(\.name)).isSubset(of: names))
+        #expect(Set(names).count == names.count && names.count > 50)
         for name in names where name != "help" {
             let ending = console.run(name.split(separator: " ").map(String.init) + ["--help"])
             #expect(ending.code == 0, "\(name)")

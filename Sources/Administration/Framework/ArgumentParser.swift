@@ -43,6 +43,8 @@ struct ArgumentParser {
         while let next = rest.first {
             if next == "-h" {
                 globals.isHelp = true
+            } else if next == "--version", words.isEmpty {
+                words = ["version"]
             } else if let option = Option(next) {
                 guard try take(option, rest.dropFirst().first, into: &globals) else { break }
                 if GlobalOptions.valued.contains(option.name), option.value == nil { rest.removeFirst() }
@@ -189,7 +191,7 @@ struct ArgumentParser {
             )
         }
         if word.hasPrefix("-") {
-            let known = GlobalOptions.valued + GlobalOptions.flags
+            let known = GlobalOptions.valued + GlobalOptions.flags + ["version"]
             let hint = Spelling.hint(String(word.drop { $0 == "-" }), in: known, "--")
             return .usage("there is no option \(word) before a command\(hint)", option: word)
         }

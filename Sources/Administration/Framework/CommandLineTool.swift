@@ -5,7 +5,7 @@ public struct CommandLineTool: Sendable {
     private let commands: [Command]
 
     /// - Parameter more: Commands of the executable's own, such as `serve`.
-    public init(adding more: [Command] = []) { commands = Command.all + more }
+    public init(adding more: [Command] = []) { commands = more + Command.all }
 
     /// Runs one command line.
     ///

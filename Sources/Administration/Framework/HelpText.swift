@@ -9,19 +9,36 @@ struct HelpText {
     }
 
     private func overview(_ words: [String]) -> String {
-        var shown: [(String, String)] = []
-        for command in commands where command.path.starts(with: words) { shown.append((command.name, command.summary)) }
         let group = words.isEmpty ? "" : words.joined(separator: " ") + " "
         return """
             usage: countersign \(group)COMMAND [options]
 
-            \(columns(shown))
+            \(words.isEmpty ? everything : list { $0.path.starts(with: words) })
 
             \(globals)
 
-            Each command explains itself: countersign admin vendor create --help
+            A group or command explains itself: countersign help admin license, countersign admin license issue --help
 
             """
+    }
+
+    /// Commands of their own with what they do, and those of `admin` by their noun: all of them fit on a screen.
+    private var everything: String {
+        var verbs: [(noun: String, verbs: [String])] = []
+        for command in commands where command.path.count == 3 {
+            let noun = command.path.prefix(2).joined(separator: " ")
+            if let index = verbs.firstIndex(where: { $0.noun == noun }) {
+                verbs[index].verbs.append(command.path[2])
+            } else {
+                verbs.append((noun, [command.path[2]]))
+            }
+        }
+        let groups = columns(verbs.map { ($0.noun, $0.verbs.joined(separator: ", ")) })
+        return "\(list { $0.path.count < 3 })\n\n\(groups)"
+    }
+
+    private func list(_ isShown: (Command) -> Bool) -> String {
+        columns(commands.filter(isShown).map { ($0.name, $0.summary) })
     }
 
     private func help(for command: Command) -> String {

@@ -10,7 +10,7 @@ public enum ProgramVersion {
 /// `version`.
 enum VersionCommand {
     static let all = [
-        Command("version", .reads, "prints the version", example: "version") { _, _ in
+        Command("version", .reads, "prints the version, as --version does", example: "version") { _, _ in
             Report(text: "countersign \(ProgramVersion.text) (SQLite \(SQLiteLibrary.version))") { writer in
                 writer.member("version", ProgramVersion.text)
                 writer.member("sqlite", SQLiteLibrary.version)

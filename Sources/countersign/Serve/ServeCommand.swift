@@ -32,7 +32,7 @@ enum ServeCommand {
     static let command = Command(
         "serve",
         .reads,
-        "Answer the apps, until SIGTERM or SIGINT",
+        "answers the apps, until SIGTERM or SIGINT",
         [
             listen.specification, loops.specification, demo.specification, printConfig.specification,
             acceptClock.specification,
