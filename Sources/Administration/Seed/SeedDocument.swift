@@ -48,9 +48,15 @@ struct SeedVendor: SeedNode {
                 InvalidMember(credential.pointer.appending("kind"), "pk belongs to a product: list it there")
             )
         }
+        if reader.value("adapters") != nil {
+            reader.refuse(
+                "adapters",
+                "cannot be enabled: this version (\(ProgramVersion.text)) has no adapters for other clients' contracts; "
+                    + "leave the member out"
+            )
+        }
         reader.refuseUnknown(
-            except: ["slug", "name", "issuer", "validation_quota", "products", "credentials"],
-            planned: ["adapters"]
+            except: ["slug", "name", "issuer", "validation_quota", "products", "credentials", "adapters"]
         )
     }
 }

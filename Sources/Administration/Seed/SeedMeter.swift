@@ -1,7 +1,6 @@
 internal import CountersignWire
 internal import Licensing
 internal import LicensingServices
-internal import Storage
 internal import StrictJSON
 
 /// A meter of a seed document.
@@ -22,32 +21,6 @@ struct SeedMeter: SeedNode {
             scope: reader.word("scope")
         )
         reader.refuseUnknown(except: ["name", "limit", "period", "scope"])
-    }
-
-    /// Makes or edits the meter.
-    ///
-    /// - Throws: `Refusal`, `StorageError`.
-    func write(
-        of product: Product,
-        by catalog: CatalogService,
-        affectsExisting: Bool,
-        actor: Actor,
-        in db: borrowing WriteTransaction
-    ) throws -> CatalogService.Outcome {
-        guard let name else { return .unchanged }
-        guard let known = try MeterStore.find(name, of: product.id, in: db) else {
-            let meter = try catalog.draft(meter: name, of: product.id, changes, at: actor.now)
-            try catalog.create(meter, of: product, by: actor, in: db)
-            return .created
-        }
-        return try catalog.edit(
-            known,
-            of: product,
-            by: changes,
-            affectsExisting: affectsExisting,
-            actor: actor,
-            in: db
-        ).outcome
     }
 }
 

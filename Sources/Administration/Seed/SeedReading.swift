@@ -36,14 +36,6 @@ extension MemberReader {
         return nodes
     }
 
-    /// Refuses what is not listed, and says of what is planned that it is not there yet.
-    mutating func refuseUnknown(except known: Set<String>, planned: Set<String>) {
-        refuseUnknown(except: known.union(planned))
-        for name in planned.sorted() where value(name) != nil {
-            refuse(name, "is not known to this version (\(ProgramVersion.text)) yet")
-        }
-    }
-
     /// A text by what reads it; the fault says what is wanted.
     mutating func read<Value>(
         _ name: String,
