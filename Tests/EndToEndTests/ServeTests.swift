@@ -28,6 +28,76 @@ import Testing
         #expect(try server.stop().code == 0)
     }
 
+    /// Makes each call that the demonstration prints, and answers what came, by route.
+    private func paste(_ printed: String, into server: RunningServer) async throws -> [String: [String: Any]] {
+        var answers: [String: [String: Any]] = [:]
+        for line in printed.split(separator: "\n") where line.hasPrefix("curl ") {
+            let words = line.split(separator: " ")
+            let quoted = line.split(separator: "'", omittingEmptySubsequences: false)
+            let token = try #require(quoted.first { $0.hasPrefix("Authorization: Bearer ") }).split(separator: " ").last
+            let body = try #require(quoted.first { $0.hasPrefix("{") })
+            let members = try JSONSerialization.jsonObject(with: Data(body.utf8)) as? [String: String]
+            let path = try #require(URL(string: String(words[2]))).path
+            #expect(words[2].hasPrefix(server.url + "/v1/"))
+            let (status, json) = try await server.post(path, token: String(#require(token)), #require(members))
+            #expect(status == 200, "\(line)")
+            answers[path] = json
+        }
+        return answers
+    }
+
+    @Test("the printed calls show a license, a trial and a meter, however often they are pasted, and after a new start")
+    func printedCalls() async throws {
+        let program = try Program()
+        var starts: Set<String?> = []
+        for _ in 0..<2 {
+            let server = try program.serve("--demo")
+            let printed = try server.output(through: "KEY=")
+            for _ in 0..<2 {
+                let answers = try await paste(printed, into: server)
+                #expect(answers["/v1/activate"]?["verdict"] as? String == "granted")
+                #expect(answers["/v1/validate"]?["code"] as? String == "VALID")
+                #expect(answers["/v1/trial"]?["code"] as? String == "TRIAL_ACTIVE")
+                #expect(answers["/v1/meters/consume"]?["allowed"] as? Bool == true)
+                #expect(answers["/v1/deactivate"]?["released"] as? Bool == true)
+                starts.insert(answers["/v1/trial"]?["started_at"] as? String)
+            }
+            #expect(try server.stop().code == 0)
+        }
+        #expect(starts.count == 1 && starts.first != .some(nil))
+    }
+
+    @Test("what was changed in a demonstration stays, and the calls that are printed still work")
+    func changedDemonstration() async throws {
+        let program = try Program()
+        #expect(try program.serve("--demo").stop().code == 0)
+        for line in [
+            "admin product set acme/editor trial_duration= free_tier=false",
+            "admin plan edit --product acme/editor --code pro --seats 7",
+        ] {
+            #expect(try program.run(arguments: line.split(separator: " ").map(String.init)).code == 0)
+        }
+
+        let server = try program.serve("--demo")
+        let answers = try await paste(try server.output(through: "KEY="), into: server)
+
+        #expect(answers["/v1/trial"] == nil)
+        #expect(answers.count == 4)
+        #expect((answers["/v1/activate"]?["seats"] as? [String: Any])?["limit"] as? Int == 7)
+        #expect(try server.stop().code == 0)
+    }
+
+    @Test("a folder with vendors of its own is no place for a demonstration")
+    func foreignFolder() throws {
+        let program = try Program()
+        #expect(try program.run("admin", "vendor", "create", "--slug", "acme").code == 0)
+
+        let outcome = try program.run("serve", "--demo", "--listen", "127.0.0.1:0")
+
+        #expect(outcome.code == 1 && outcome.output.isEmpty)
+        #expect(outcome.errors.contains("NOT_EMPTY"))
+    }
+
     @Test("a change by the command line shows in the very next answer")
     func commandLineBesideServer() async throws {
         let program = try Program()
