@@ -97,6 +97,8 @@ struct RequestParser: Sendable {
         guard let methodEnd = bytes.firstOffset(of: 0x20, from: line.lowerBound), methodEnd < line.upperBound,
             methodEnd > line.lowerBound, bytes[line.lowerBound..<methodEnd].allSatisfy(isToken)
         else { throw .malformedRequest(reason: "The request line does not start with a method and a space.") }
+        // As where the rest of the line is still on its way.
+        guard methodEnd - line.lowerBound <= RequestParser.methodBytes else { throw .methodNotImplemented }
         let targetStart = methodEnd + 1
         guard let targetEnd = bytes.firstOffset(of: 0x20, from: targetStart), targetEnd < line.upperBound,
             targetEnd > targetStart

@@ -18,7 +18,8 @@ public struct RunningEnvironment: Hashable, Sendable {
 extension EnvironmentRule {
     /// A rule whose parts were checked.
     ///
-    /// - Throws: `ValueFault` where a host is no host name with at most one leading `*.`, or a part is empty or long.
+    /// - Throws: `ValueFault` where a part can never match: a host that is no host name or address with at most one leading
+    ///   `*.`, a key that is no SHA-256 in base64, an attribute without a name; or where a part is long.
     public init(
         checking hosts: [String],
         spki: [String] = [],
@@ -28,15 +29,17 @@ extension EnvironmentRule {
             throw ValueFault("must have at most 64 hosts, keys and attributes each")
         }
         for host in hosts where !Self.isPattern(host) {
-            throw ValueFault("must have hosts like www.example.com or *.example.com")
+            throw ValueFault(
+                "must have hosts like www.example.com or *.example.com: names alone, without scheme, port or path"
+            )
         }
-        for key in spki where key.isEmpty || key.utf8.count > 128 {
-            throw ValueFault("must have digests of public keys in base64")
+        for key in spki where !Self.isDigest(key) {
+            throw ValueFault("must have SHA-256 digests of public keys (SPKI), 44 characters of base64 each")
         }
         for (name, value) in attributes where name.isEmpty || name.utf8.count > 128 || value.utf8.count > 256 {
             throw ValueFault("must have attribute names of 1 to 128 and values of up to 256 bytes")
         }
-        self.init(hosts: hosts.map { $0.lowercased() }, spki: spki, attributes: attributes)
+        self.init(hosts: hosts, spki: spki, attributes: attributes)
     }
 
     /// Whether the rule lets a grant count in `environment`: each part that says something must hold.
@@ -68,20 +71,49 @@ extension EnvironmentRule {
     }
 
     private static func isPattern(_ host: String) -> Bool {
-        let name = host.hasPrefix("*.") ? host.dropFirst(2) : host[...]
-        guard (1...253).contains(name.utf8.count), !name.hasPrefix("."), !name.hasSuffix("."), !name.contains("..")
-        else {
-            return false
+        let name = folded(host.hasPrefix("*.") ? String(host.dropFirst(2)) : host)
+        guard (1...253).contains(name.utf8.count) else { return false }
+        if name.utf8.contains(UInt8(ascii: ":")) { return !host.hasPrefix("*") && isAddress(name) }
+        // Names of other scripts come in their ASCII form (RFC 5890). An underscore is in no name of a host, but in
+        // names that people give to machines.
+        return name.split(separator: ".", omittingEmptySubsequences: false).allSatisfy { label in
+            (1...63).contains(label.utf8.count) && label.first != "-" && label.last != "-"
+                && label.utf8.allSatisfy { byte in
+                    switch byte {
+                    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+                        UInt8(ascii: "-"), UInt8(ascii: "_"):
+                        true
+                    default: false
+                    }
+                }
         }
-        return name.utf8.allSatisfy { byte in
-            // Letters of other scripts come in their ASCII form (RFC 5890), addresses of version 6 with colons.
+    }
+
+    /// Whether a text may be an address of version 6, folded to lower case: two colons at least, and what stands between.
+    private static func isAddress(_ name: String) -> Bool {
+        name.utf8.count(where: { $0 == UInt8(ascii: ":") }) >= 2
+            && name.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "f"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: ":"),
+                    UInt8(ascii: "."):
+                    true
+                default: false
+                }
+            }
+    }
+
+    /// Whether a text is 32 bytes in base64: 43 characters, of which the last has four bits only, and the padding.
+    private static func isDigest(_ text: String) -> Bool {
+        let bytes = Array(text.utf8)
+        guard bytes.count == 44, bytes[43] == UInt8(ascii: "=") else { return false }
+        let isBase64 = bytes[..<43].allSatisfy { byte in
             switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): return true
-            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: ":"),
-                UInt8(ascii: "_"):
-                return true
-            default: return false
+            case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "/"):
+                true
+            default: false
             }
         }
+        return isBase64 && "AEIMQUYcgkosw048".utf8.contains(bytes[42])
     }
 }

@@ -33,18 +33,25 @@ extension EnvironmentRule {
         }
     }
 
-    /// Reads a rule from JSON text.
+    /// Reads a rule that was kept: of the right shape, and perhaps with parts that would be refused now.
     ///
     /// - Throws: `JSONSyntaxError`, or `ValueFault` for JSON of another shape.
-    public init(json bytes: [UInt8]) throws {
-        try self.init(JSONDocument(parsing: bytes).root)
+    init(kept bytes: [UInt8]) throws {
+        try self.init(shapeOf: JSONDocument(parsing: bytes).root)
     }
 
-    /// Reads a rule: an object of `hosts` (texts, one leading `*.` allowed), `spki` (texts) and `attributes` (texts by
-    /// name). A rule that says nothing is refused: it would look like a restriction and be none.
+    /// Reads a rule: an object of `hosts` (host names, one leading `*.` allowed), `spki` (SHA-256 of public keys in base64)
+    /// and `attributes` (texts by name). A part that can never match is refused: it would lock everybody out. So is a rule
+    /// that says nothing: it would look like a restriction and be none.
     ///
     /// - Throws: `ValueFault`.
     public init(_ value: JSONValue) throws(ValueFault) {
+        let read = try EnvironmentRule(shapeOf: value)
+        try self.init(checking: read.hosts, spki: read.spki, attributes: read.attributes)
+        guard !isEmpty else { throw ValueFault("must name a host, an SPKI digest or an attribute") }
+    }
+
+    private init(shapeOf value: JSONValue) throws(ValueFault) {
         guard let members = value.members else { throw ValueFault("must be an object of hosts, spki and attributes") }
         self.init()
         for (name, value) in members {
@@ -60,13 +67,6 @@ extension EnvironmentRule {
             default: throw ValueFault("knows hosts, spki and attributes alone")
             }
         }
-        for host in hosts {
-            let bare = host.hasPrefix("*.") ? host.dropFirst(2) : host[...]
-            guard !bare.isEmpty, !bare.contains("*") else {
-                throw ValueFault("hosts take one wildcard, as the first label: *.example.com")
-            }
-        }
-        guard !isEmpty else { throw ValueFault("must name a host, an SPKI digest or an attribute") }
     }
 
     private static func texts(_ value: JSONValue, _ name: String) throws(ValueFault) -> [String] {

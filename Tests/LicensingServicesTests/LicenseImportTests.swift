@@ -125,7 +125,7 @@ import Testing
             "plan,order_id,key,seat_limit,expires_at,starts_at,customer_name,customer_email,environment,duration\n"
                 + "pro,o-1,K-1,unlimited,2030-06-26,,\"=cmd()\",+dee@example.com,,\n"
                 + "team,-2,,0,never,2026-01-01,\"O'Brien, \"\"Bob\"\"\",bob@example.com,"
-                + "\"{\"\"spki\"\":[\"\"abc\"\"]}\",\n"
+                + "\"{\"\"spki\"\":[\"\"QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE=\"\"]}\",\n"
                 + "pro,,@K3,,,,''=quoted,eve@example.com,,P3M\n"
         )
         let exported = try office.export()

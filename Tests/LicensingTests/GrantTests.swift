@@ -211,9 +211,46 @@ import Testing
 
     @Test(
         "hosts are checked when a rule is made",
-        arguments: ["", "*", "*.", "a.*.b", "**.a", "https://a", "a b", "a/", ".a", "a..b", "*a.b"]
+        arguments: [
+            "", "*", "*.", "a.*.b", "**.a", "https://a", "a b", "a/", ".a", "a..b", "*a.b", "a.example:80",
+            "-a.example",
+            "a-.example", "a\"b", "[::1]", "*.::1", "::1%eth0", "a:b", "münchen.example", "a@b",
+            String(repeating: "a", count: 64) + ".example",
+        ]
     )
     func badHost(host: String) {
         #expect(throws: ValueFault.self) { try EnvironmentRule(checking: [host]) }
+    }
+
+    @Test(
+        "a host that can match is taken as it is written",
+        arguments: [
+            ("WWW.Example.com", "www.example.com"), ("example.com.", "example.com"), ("*.Example.com", "a.example.com"),
+            ("localhost", "localhost"), ("build_7", "build_7"), ("192.0.2.7", "192.0.2.7"),
+            ("2001:db8::1", "2001:DB8::1"),
+            ("::ffff:192.0.2.7", "::ffff:192.0.2.7"), ("xn--mnchen-3ya.example", "xn--mnchen-3ya.example"),
+        ]
+    )
+    func goodHost(pattern: String, host: String) throws {
+        let rule = try EnvironmentRule(checking: [pattern])
+
+        #expect(rule.hosts == [pattern])
+        #expect(rule.allows(RunningEnvironment(host: host)))
+    }
+
+    @Test("a key is a SHA-256 in base64, and an attribute has a name")
+    func keysAndAttributes() throws {
+        let digest = String(repeating: "A", count: 42) + "8="
+        #expect(try EnvironmentRule(checking: [], spki: [digest]).spki == [digest])
+
+        for key in [
+            "", "zz", String(digest.dropLast()), digest + "=", String(repeating: "A", count: 42) + "9=",
+            String(repeating: "a", count: 64), String(repeating: "-", count: 42) + "8=",
+            String(repeating: "A", count: 43) + "A",
+        ] {
+            #expect(throws: ValueFault.self, "\(key)") { try EnvironmentRule(checking: [], spki: [digest, key]) }
+        }
+        #expect(throws: ValueFault.self) { try EnvironmentRule(checking: [], attributes: ["a": "x", "": "x"]) }
+        #expect(try EnvironmentRule(checking: [], attributes: ["edition": ""]).attributes == ["edition": ""])
     }
 }

@@ -72,7 +72,7 @@ extension Row {
 
     mutating func environmentOrNil() throws -> EnvironmentRule? {
         try textOrNil().map { text in
-            try decoded(text, "an environment rule") { try? EnvironmentRule(json: Array($0.utf8)) }
+            try decoded(text, "an environment rule") { try? EnvironmentRule(kept: Array($0.utf8)) }
         }
     }
 
