@@ -54,6 +54,9 @@ extension ProductSettings {
         case .keepLicenseKeys: keepLicenseKeys = try Self.flag(text, standard: true)
         case .minimumVersion:
             guard (text?.utf8.count ?? 0) <= 64 else { throw ValueFault("must be at most 64 bytes long") }
+            guard text?.unicodeScalars.allSatisfy(\.properties.isWhitespace) != true else {
+                throw ValueFault("must not be blank")
+            }
             minimumVersion = text
         case .extra:
             guard (text?.utf8.count ?? 0) <= Self.longestExtra else {

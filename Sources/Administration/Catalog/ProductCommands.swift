@@ -72,8 +72,8 @@ enum ProductCommands {
             throw CommandFailure.usage("admin product set needs a SETTING=VALUE", option: "SETTING=VALUE")
         }
         let isReviving = call.isSet(revive)
-        guard !isReviving || given.contains(where: { $0.0 == .trialDuration }) else {
-            throw CommandFailure.usage("--revive needs a trial_duration=D", option: "--revive")
+        guard !isReviving || given.contains(where: offersTrial) else {
+            throw CommandFailure.usage("--revive needs a trial_duration=D longer than nothing", option: "--revive")
         }
         let work = try context.open()
         let catalog = work.catalog
@@ -121,6 +121,13 @@ enum ProductCommands {
     }
 
     /// Reads `name=value`, and the value as that setting takes it: a mistake is told before anything is opened.
+    /// Whether a setting, which was read before, gives trials a length.
+    private static func offersTrial(_ setting: ProductSetting, _ value: String?) -> Bool {
+        var settings = ProductSettings()
+        guard setting == .trialDuration, (try? settings.set(setting, to: value)) != nil else { return false }
+        return settings.trialLength != nil
+    }
+
     private static func setting(_ text: String) throws(ValueFault) -> (ProductSetting, String?) {
         guard let equals = text.firstIndex(of: "=") else { throw ValueFault("must be a setting, = and its value") }
         let name = String(text[..<equals])
