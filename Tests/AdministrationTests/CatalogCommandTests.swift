@@ -237,6 +237,50 @@ import Testing
         try console.json("admin credential create --product acme/editor --kind sk")
     }
 
+    @Test("a credential names its product in full wherever it is told, also in the audit log")
+    func credentialProduct() throws {
+        _ = try console.prepared()
+        let made = try console.json("admin credential create --product acme/editor --kind pk")
+        let id = try #require(made.at("credential.id")?.string)
+        let rotated = try console.json("admin credential rotate \(id)")
+        let whole = try console.json("admin credential create --vendor acme --kind sk")
+
+        let told = [
+            made.at("credential"), rotated.at("credential"),
+            try console.json("admin credential show \(id)")["credential"],
+            try console.json("admin credential list --vendor acme")["credentials"]?.elements?
+                .first { $0["id"]?.string == id },
+            try console.json("admin credential revoke \(id)")["credential"],
+        ].map { $0?["product"]?.string }
+
+        #expect(told == Array(repeating: "acme/editor", count: 5))
+        #expect(whole.at("credential.product")?.isNull == true)
+        let entries = try console.json("admin audit list")["entries"]?.elements.map(Array.init) ?? []
+        for action in ["credential.revoke", "credential.rotate", "credential.create"] {
+            let entry = try #require(entries.last { $0["action"]?.string == action })
+            #expect(entry.at("detail.after.product")?.string == "acme/editor", "\(action)")
+        }
+    }
+
+    @Test(
+        "a setting that would do nothing of what it says is refused",
+        arguments: [
+            "trial_duration=0 --revive", "trial_duration=P0D --revive", "trial_duration= --revive",
+            "free_tier=true --revive", "minimum_version=\u{20}", "minimum_version=\u{A0}\u{2003}",
+        ]
+    )
+    func emptySettings(words: String) throws {
+        _ = try console.prepared()
+        let before = console.run("admin product show acme/editor --json").out
+        let split = words.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
+        let setting = words.hasPrefix("minimum_version") ? [words] : split
+
+        let failure = try console.failure(["admin", "product", "set", "acme/editor"] + setting)
+
+        #expect(failure.exit == 2 && failure.code == "USAGE")
+        #expect(console.run("admin product show acme/editor --json").out == before)
+    }
+
     @Test("a rotation overlaps, a revocation does not")
     func rotation() throws {
         _ = try console.prepared()

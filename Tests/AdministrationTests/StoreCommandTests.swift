@@ -107,6 +107,20 @@ private final class Shop: Sendable {
         #expect(shop.run("admin store purchases --product acme/editor").list("purchases").isEmpty)
     }
 
+    @Test("a connection names its product wherever it is shown")
+    func product() throws {
+        let id = try #require(shop.connect()["connection", "id"]?.string)
+
+        let shown = [
+            shop.run("admin store show \(id)"), shop.run("admin store edit \(id) --enabled false"),
+        ].map { $0["connection", "product"]?.string }
+        let listed = shop.run("admin store list --product acme/editor").list("connections").map {
+            $0["product"]?.string
+        }
+
+        #expect(shown + listed == ["acme/editor", "acme/editor", "acme/editor"])
+    }
+
     @Test("an edit changes what it says and leaves the rest")
     func edit() throws {
         let id = try #require(shop.connect()["connection", "id"]?.string)

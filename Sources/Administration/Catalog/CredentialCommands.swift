@@ -56,7 +56,7 @@ enum CredentialCommands {
             at: work.now
         )
         try work.write { db in try catalog.create(draft, by: work.actor, in: db) }
-        return report(draft.issued, product, work)
+        return report(draft.issued, product.map { "\(vendor.slug)/\($0.slug)" }, work)
     }
 
     private static let list = Command(
@@ -76,9 +76,9 @@ enum CredentialCommands {
                 try CatalogFinder.products(of: vendor, after: nil, limit: .max, in: db)
             )
         }
-        let slugs = Dictionary(uniqueKeysWithValues: products.map { ($0.id, $0.slug) })
+        let names = Dictionary(uniqueKeysWithValues: products.map { ($0.id, "\(vendor.slug)/\($0.slug)") })
         return .page("credentials", Page(found, limit: limit) { $0.id.text }) { writer, credential in
-            credential.write(to: &writer, product: credential.product.flatMap { slugs[$0] })
+            credential.write(to: &writer, product: credential.product.flatMap { names[$0] })
         }
     }
 
@@ -94,11 +94,11 @@ enum CredentialCommands {
         let catalog = work.catalog
         let (credential, product, token) = try work.read { db in
             let credential = try CatalogFinder.credential(id, in: db)
-            let product = try credential.product.flatMap { try CatalogFinder.product($0, in: db) }
+            let product = try credential.product.flatMap { try CatalogFinder.productName($0, in: db) }
             return (credential, product, try catalog.token(of: id, in: db))
         }
         return work.report("credential") { writer in
-            credential.write(to: &writer, product: product?.slug, token: token.map { .some($0) } ?? .none)
+            credential.write(to: &writer, product: product, token: token.map { .some($0) } ?? .none)
         }
     }
 
@@ -115,7 +115,7 @@ enum CredentialCommands {
         let catalog = work.catalog
         let (old, product) = try work.read { db in
             let credential = try CatalogFinder.credential(id, in: db)
-            return (credential, try credential.product.flatMap { try CatalogFinder.product($0, in: db) })
+            return (credential, try credential.product.flatMap { try CatalogFinder.productName($0, in: db) })
         }
         let standard = CalendarDuration(
             months: old.kind == .publishable ? 12 : 0,
@@ -150,10 +150,10 @@ enum CredentialCommands {
         let catalog = work.catalog
         let (revoked, product) = try work.write { db in
             let credential = try CatalogFinder.credential(id, in: db)
-            let product = try credential.product.flatMap { try CatalogFinder.product($0, in: db) }
+            let product = try credential.product.flatMap { try CatalogFinder.productName($0, in: db) }
             return (try catalog.revoke(credential, because: reason, by: work.actor, in: db), product)
         }
-        return work.report("credential") { revoked.write(to: &$0, product: product?.slug) }
+        return work.report("credential") { revoked.write(to: &$0, product: product) }
     }
 
     // MARK: Whose
@@ -186,7 +186,7 @@ enum CredentialCommands {
 
     private static func report(
         _ issued: IssuedCredential,
-        _ product: Product?,
+        _ product: String?,
         _ work: borrowing Workspace,
         notes: [String] = []
     ) -> Report {
@@ -195,7 +195,7 @@ enum CredentialCommands {
         // A token that was not kept opens nothing.
         let token = work.isDryRun ? nil : issued.token
         return work.report("credential", notes: once + notes) { writer in
-            issued.record.write(to: &writer, product: product?.slug, token: .some(token))
+            issued.record.write(to: &writer, product: product, token: .some(token))
         }
     }
 }

@@ -56,10 +56,11 @@ enum StoreCommands {
         let edit = changes
         let work = try context.open()
         let service = StoreConnectionService(keys: work.keys)
-        let connection = try work.write { db in
-            try service.edit(id, by: edit, by: work.actor, in: db).connection
+        let (connection, product) = try work.write { db in
+            let connection = try service.edit(id, by: edit, by: work.actor, in: db).connection
+            return (connection, try CatalogFinder.productName(connection.product, in: db))
         }
-        return work.report("connection", notes: notes(on: connection)) { connection.write(to: &$0) }
+        return work.report("connection", notes: notes(on: connection)) { connection.write(to: &$0, product: product) }
     }
 
     private static func notes(on connection: StoreConnection) -> [String] {
@@ -106,8 +107,11 @@ enum StoreCommands {
         let name = try call.required(StoreOptions.name)
         let work = try context.open()
         if let id = StoreConnectionID(name) {
-            let connection = try work.read { db in try StoreConnectionService.connection(id, in: db) }
-            return work.report("connection") { connection.write(to: &$0) }
+            let (connection, product) = try work.read { db in
+                let connection = try StoreConnectionService.connection(id, in: db)
+                return (connection, try CatalogFinder.productName(connection.product, in: db))
+            }
+            return work.report("connection") { connection.write(to: &$0, product: product) }
         }
         let found = try work.read { db in try StoreConnectionService.purchases(named: name, in: db) }
         guard !found.isEmpty else {

@@ -125,15 +125,15 @@ extension CredentialRecord {
     /// Writes what may be known of a credential; never its token.
     ///
     /// - Parameters:
-    ///   - product: The slug of the product it is for, where it is for one.
+    ///   - product: `vendor/product` that it is for, where it is for one.
     ///   - token: The token, where this is the answer that shows it; `.some(nil)` writes `null`.
-    public func write(to writer: inout JSONWriter, product: Slug?, token: String?? = .none) {
+    public func write(to writer: inout JSONWriter, product: String?, token: String?? = .none) {
         writer.object { writer in
             writer.member("id", id.text)
             writer.member("kind", kind.rawValue)
             writer.member("mode", mode.rawValue)
             writer.member("name", name)
-            writer.member("product", orNull: product?.text)
+            writer.member("product", orNull: product)
             if let token { writer.member("token", orNull: token) }
             writer.member("last_four", lastFour)
             writer.member("created_at", createdAt.rfc3339)
@@ -142,7 +142,8 @@ extension CredentialRecord {
         }
     }
 
-    var jsonText: String { text { write(to: &$0, product: nil) } }
+    /// For the audit log; `product` as in `write`.
+    func jsonText(product: String?) -> String { text { write(to: &$0, product: product) } }
 }
 
 /// One value written by itself, as text.

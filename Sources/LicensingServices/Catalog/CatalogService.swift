@@ -92,6 +92,18 @@ public enum CatalogFinder {
         try ProductStore.find(id, in: db)
     }
 
+    /// `vendor/product`, as a product is named from outside; `nil` where there is none of this id.
+    ///
+    /// - Throws: `StorageError`.
+    public static func productName<DB: Queries & ~Copyable>(
+        _ id: Product.ID,
+        in db: borrowing DB
+    ) throws -> String? {
+        guard let product = try ProductStore.find(id, in: db), let vendor = try VendorStore.find(product.vendor, in: db)
+        else { return nil }
+        return "\(vendor.slug)/\(product.slug)"
+    }
+
     /// A plan of a product.
     ///
     /// - Throws: `Refusal` (`PLAN_NOT_FOUND`), `StorageError`.

@@ -40,7 +40,14 @@ extension CatalogService {
     ) throws {
         let made = draft.issued.record
         try credentials.insert(draft, in: db)
-        try record("credential.create", made.id.text, of: made.vendor, after: made.jsonText, by: actor, in: db)
+        try record(
+            "credential.create",
+            made.id.text,
+            of: made.vendor,
+            after: Self.auditText(of: made, in: db),
+            by: actor,
+            in: db
+        )
     }
 
     /// Ends a credential now; revoking twice changes nothing.
@@ -61,8 +68,8 @@ extension CatalogService {
             credential.id.text,
             of: credential.vendor,
             because: reason,
-            before: credential.jsonText,
-            after: revoked.jsonText,
+            before: Self.auditText(of: credential, in: db),
+            after: Self.auditText(of: revoked, in: db),
             by: actor,
             in: db
         )
@@ -90,12 +97,16 @@ extension CatalogService {
             "credential.rotate",
             credential.id.text,
             of: credential.vendor,
-            before: credential.jsonText,
-            after: draft.issued.record.jsonText,
+            before: Self.auditText(of: credential, in: db),
+            after: Self.auditText(of: draft.issued.record, in: db),
             by: actor,
             in: db
         )
         return old
+    }
+
+    private static func auditText(of credential: CredentialRecord, in db: borrowing WriteTransaction) throws -> String {
+        credential.jsonText(product: try credential.product.flatMap { try CatalogFinder.productName($0, in: db) })
     }
 
     /// The token of a publishable credential; `nil` for every other kind.
