@@ -62,7 +62,7 @@ extension LicenseCommands {
         let name = try invocation.value(LicenseParameters.productFilter)
         var filter = try filter(of: invocation)
         let limit = try invocation.limit()
-        let cursor = try cursor(of: invocation)
+        let cursor = try invocation.cursor(of: License.self)
         let workspace = try context.open()
         let service = LicenseService(keys: workspace.keys, entropy: workspace.entropy)
         let page = try workspace.read { db in
@@ -93,15 +93,6 @@ extension LicenseCommands {
             mode: try invocation.value(LicenseParameters.modeFilter),
             orderID: try invocation.value(LicenseParameters.orderID)
         )
-    }
-
-    private static func cursor(of invocation: Invocation) throws -> License.ID? {
-        try invocation.cursor().map { text in
-            guard let cursor = License.ID(text) else {
-                throw CommandFailure.usage("--cursor is none of this list", option: "--cursor")
-            }
-            return cursor
-        }
     }
 
     /// The license that a command is about, as it was named.

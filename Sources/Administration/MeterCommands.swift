@@ -107,6 +107,7 @@ enum MeterCommands {
         let work = try context.open()
         let meters = try work.read { db in
             let product = try CatalogFinder.product(name.product, of: name.vendor, in: db).product
+            try NameCursor.check(cursor) { _ = try CatalogFinder.meter(MeterName($0), of: product, in: db) }
             return try CatalogFinder.meters(of: product, after: cursor, limit: limit + 1, in: db)
         }
         return .page("meters", Page(meters, limit: limit) { $0.name.text }) { $1.write(to: &$0) }

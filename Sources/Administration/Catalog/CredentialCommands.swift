@@ -67,7 +67,7 @@ enum CredentialCommands {
         example: "admin credential list --vendor acme"
     ) { call, context in
         let owner = try owner(call)
-        let (limit, cursor) = (try call.limit(), try call.cursor())
+        let (limit, cursor) = (try call.limit(), try call.cursor(of: CredentialEntity.self)?.text)
         let work = try context.open()
         let (vendor, product) = try owner.find(work)
         let (found, products) = try work.read { db in

@@ -27,7 +27,7 @@ enum CustomerCommands {
         example: "admin customer list --vendor acme"
     ) { call, context in
         let slug = try call.required(CommonParameters.vendor)
-        let (limit, cursor) = (try call.limit(), try call.cursor())
+        let (limit, cursor) = (try call.limit(), try call.cursor(of: Customer.self)?.text)
         let work = try context.open()
         let customers = try work.read { db in
             let vendor = try CatalogFinder.vendor(slug, in: db)

@@ -60,6 +60,7 @@ enum FeatureCommands {
         let features = try work.read { db in
             let product = try CatalogFinder.product(name.product, of: name.vendor, in: db).product
             return try CatalogFinder.features(of: product, after: cursor, limit: limit + 1, in: db)
+            try NameCursor.check(cursor) { _ = try CatalogFinder.feature(FeatureCode($0), of: product, in: db) }
         }
         return .page("features", Page(features, limit: limit) { $0.code.text }) { $1.write(to: &$0) }
     }

@@ -72,6 +72,7 @@ enum PlanCommands {
         let work = try context.open()
         let plans = try work.read { db in
             let product = try CatalogFinder.product(name.product, of: name.vendor, in: db).product
+            try NameCursor.check(cursor) { _ = try CatalogFinder.plan(PlanCode($0), of: product, in: db) }
             return try CatalogFinder.plans(of: product, after: cursor, limit: limit + 1, in: db)
         }
         return .page("plans", Page(plans, limit: limit) { $0.code.text }) { $1.write(to: &$0) }

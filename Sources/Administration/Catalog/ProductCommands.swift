@@ -102,6 +102,7 @@ enum ProductCommands {
         let work = try context.open()
         let products = try work.read { db in
             let vendor = try CatalogFinder.vendor(slug, in: db)
+            try NameCursor.check(cursor) { _ = try CatalogFinder.product(Slug($0), of: slug, in: db) }
             return try CatalogFinder.products(of: vendor, after: cursor, limit: limit + 1, in: db)
         }
         return .page("products", Page(products, limit: limit) { $0.slug.text }) { $1.write(to: &$0, of: slug) }
@@ -120,7 +121,6 @@ enum ProductCommands {
         return work.report("product") { product.write(to: &$0, of: name.vendor) }
     }
 
-    /// Reads `name=value`, and the value as that setting takes it: a mistake is told before anything is opened.
     /// Whether a setting, which was read before, gives trials a length.
     private static func offersTrial(_ setting: ProductSetting, _ value: String?) -> Bool {
         var settings = ProductSettings()
@@ -128,6 +128,7 @@ enum ProductCommands {
         return settings.trialLength != nil
     }
 
+    /// Reads `name=value`, and the value as that setting takes it: a mistake is told before anything is opened.
     private static func setting(_ text: String) throws(ValueFault) -> (ProductSetting, String?) {
         guard let equals = text.firstIndex(of: "=") else { throw ValueFault("must be a setting, = and its value") }
         let name = String(text[..<equals])

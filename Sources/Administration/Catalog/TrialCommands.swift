@@ -92,13 +92,13 @@ enum TrialCommands {
     private static let list = Command(
         "admin trial list",
         .lists,
-        "lists a product's trials, in the order they were recorded",
+        "lists a product's trials by the second they were recorded in, then by id",
         [CommonParameters.product.specification, CommonParameters.mode.specification],
         example: "admin trial list --product acme/editor"
     ) { call, context in
         let name = try call.required(CommonParameters.product)
         let mode = try call.value(CommonParameters.mode) ?? .live
-        let (limit, cursor) = (try call.limit(), try call.cursor())
+        let (limit, cursor) = (try call.limit(), try call.cursor(of: TrialEntity.self)?.text)
         let work = try context.open()
         let now = work.now
         let (product, trials) = try work.read { db in

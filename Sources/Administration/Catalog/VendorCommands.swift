@@ -82,7 +82,10 @@ enum VendorCommands {
     ) { call, context in
         let (limit, cursor) = (try call.limit(), try call.cursor())
         let work = try context.open()
-        let vendors = try work.read { db in try CatalogFinder.vendors(after: cursor, limit: limit + 1, in: db) }
+        let vendors = try work.read { db in
+            try NameCursor.check(cursor) { _ = try CatalogFinder.vendor(Slug($0), in: db) }
+            return try CatalogFinder.vendors(after: cursor, limit: limit + 1, in: db)
+        }
         return .page("vendors", Page(vendors, limit: limit) { $0.slug.text }) { $1.write(to: &$0) }
     }
 

@@ -86,7 +86,7 @@ struct Page<Element> {
             return
         }
         guard let index = all.firstIndex(where: { cursor($0) == start }) else {
-            throw .usage("--cursor is none of this list", option: "--cursor")
+            throw .noSuchCursor
         }
         self.init(Array(all[(index + 1)...]), limit: limit, cursor: cursor)
     }

@@ -71,13 +71,13 @@ enum GiftCommands {
     private static let list = Command(
         "admin gift list",
         .lists,
-        "lists a product's gifts in the order they were made, those included that are over",
+        "lists a product's gifts by the second they were made in, then by id, those included that are over",
         [CommonParameters.product.specification] + Recipient.specifications + [modeFilter.specification],
         example: "admin gift list --product acme/editor --customer-email jane@example.com"
     ) { call, context in
         let name = try call.required(CommonParameters.product)
         let (recipient, mode) = (try Recipient(call), try call.value(modeFilter))
-        let (limit, cursor) = (try call.limit(), try call.cursor())
+        let (limit, cursor) = (try call.limit(), try call.cursor(of: GiftEntity.self)?.text)
         let work = try context.open()
         let now = work.now
         let product = try work.product(name).product

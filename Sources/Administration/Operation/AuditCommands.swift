@@ -30,7 +30,7 @@ enum AuditCommands {
         let limit = try call.limit()
         let cursor = try call.cursor().map { text throws(CommandFailure) in
             guard let position = CommonParameters.integer(text, in: 1 ... .max) else {
-                throw .usage("--cursor is none of this list", option: "--cursor")
+                throw .noSuchCursor
             }
             return position
         }

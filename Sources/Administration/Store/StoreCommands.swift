@@ -133,13 +133,7 @@ enum StoreCommands {
     ) { call, context in
         let name = try call.required(CommonParameters.product)
         let filter = try call.value(StoreOptions.connectionFilter)
-        let limit = try call.limit()
-        let cursor = try call.cursor().map { text in
-            guard let cursor = PurchaseID(text) else {
-                throw CommandFailure.usage("--cursor is none of this list", option: "--cursor")
-            }
-            return cursor
-        }
+        let (limit, cursor) = (try call.limit(), try call.cursor(of: PurchaseEntity.self))
         let work = try context.open()
         let now = work.now
         let found = try work.read { db in

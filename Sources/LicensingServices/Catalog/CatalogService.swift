@@ -118,6 +118,20 @@ public enum CatalogFinder {
         return plan
     }
 
+    /// A feature of a product.
+    ///
+    /// - Throws: `Refusal` (`FEATURE_NOT_FOUND`), `StorageError`.
+    public static func feature<DB: Queries & ~Copyable>(
+        _ code: FeatureCode,
+        of product: Product,
+        in db: borrowing DB
+    ) throws -> Feature {
+        guard let feature = try FeatureStore.find(code, of: product.id, in: db) else {
+            throw Refusal(.featureNotFound, "the product \(product.slug) has no feature \(code)", member: "code")
+        }
+        return feature
+    }
+
     /// A credential.
     ///
     /// - Throws: `Refusal` (`CREDENTIAL_NOT_FOUND`), `StorageError`.

@@ -175,7 +175,7 @@ public struct GiftService: Sendable {
         return gift
     }
 
-    /// Gifts of a product in the order they were made, those after `cursor` (exclusive), at most `limit`.
+    /// Gifts of a product in the order of their ids, which is that of their making to the second, those after `cursor` (exclusive), at most `limit`.
     ///
     /// - Parameters:
     ///   - recipient: Those for it alone; `nil`: all.
