@@ -4,7 +4,8 @@ extension Command {
         let administration = [
             VendorCommands.all, ProductCommands.all, FeatureCommands.all, PlanCommands.all, MeterCommands.all,
             LicenseCommands.all,
-            CustomerCommands.all, CredentialCommands.all, KeyCommands.all, MasterKeyCommands.all, StoreCommands.all,
+            CustomerCommands.all, InstallCommands.all, CredentialCommands.all, KeyCommands.all, MasterKeyCommands.all,
+            StoreCommands.all,
             AuditCommands.all,
             TrialCommands.all, OfferCommands.all,
             GiftCommands.all, TierCommands.all,

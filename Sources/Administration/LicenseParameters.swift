@@ -118,7 +118,7 @@ enum LicenseParameters {
     ) { text throws(ValueFault) in try CommonParameters.identifier(text) }
 
     static let installID = Parameter<InstallID>.option("install-id", "ID", "the install that asks") {
-        text throws(ValueFault) in try InstallID(text)
+        text throws(ValueFault) in try CommonParameters.installID(text)
     }
 
     static let revoked = Parameter<Bool>.flag("revoked", "also when it was revoked")

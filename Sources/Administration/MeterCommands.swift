@@ -116,7 +116,7 @@ enum MeterCommands {
     // MARK: Counts
 
     private static let install = Parameter<InstallID>.option("install-id", "ID", "the count of an install") {
-        (text) throws(ValueFault) in try InstallID(text)
+        (text) throws(ValueFault) in try CommonParameters.installID(text)
     }
     private static let license = Parameter<String>.option("license", "ID|KEY", "the count of a license") {
         (text) throws(ValueFault) in try CommonParameters.line(text, upTo: 512)

@@ -1,9 +1,10 @@
 internal import Licensing
 internal import LicensingServices
+internal import StrictJSON
 
 /// `admin feature …`.
 enum FeatureCommands {
-    static let all = [create, edit, list]
+    static let all = [create, edit, list, show]
 
     private static let code = Parameter<FeatureCode>.option("code", "CODE", "its name in bundles", isRequired: true) {
         (text) throws(ValueFault) in try FeatureCode(text)
@@ -59,9 +60,32 @@ enum FeatureCommands {
         let work = try context.open()
         let features = try work.read { db in
             let product = try CatalogFinder.product(name.product, of: name.vendor, in: db).product
-            return try CatalogFinder.features(of: product, after: cursor, limit: limit + 1, in: db)
             try NameCursor.check(cursor) { _ = try CatalogFinder.feature(FeatureCode($0), of: product, in: db) }
+            return try CatalogFinder.features(of: product, after: cursor, limit: limit + 1, in: db)
         }
         return .page("features", Page(features, limit: limit) { $0.code.text }) { $1.write(to: &$0) }
+    }
+
+    private static let show = Command(
+        "admin feature show",
+        .reads,
+        "shows a feature and the plans that give it",
+        [CommonParameters.product.specification, code.specification],
+        example: "admin feature show --product acme/editor --code pro_unlock"
+    ) { call, context in
+        let (name, code) = (try call.required(CommonParameters.product), try call.required(code))
+        let work = try context.open()
+        let (feature, plans) = try work.read { db in
+            let product = try CatalogFinder.product(name.product, of: name.vendor, in: db).product
+            let feature = try CatalogFinder.feature(code, of: product, in: db)
+            let plans = try CatalogFinder.plans(of: product, after: nil, limit: .max, in: db)
+            return (feature, plans.filter { $0.features.contains(code) })
+        }
+        return Report { writer in
+            writer.name("feature")
+            feature.write(to: &writer)
+            writer.name("plans")
+            writer.array { writer in for plan in plans { writer.value(plan.code.text) } }
+        }
     }
 }

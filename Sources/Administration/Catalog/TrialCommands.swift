@@ -10,7 +10,7 @@ enum TrialCommands {
         "install-id",
         "ID",
         "the install, by the id that its app sends"
-    ) { (text) throws(ValueFault) in try InstallID(text) }
+    ) { (text) throws(ValueFault) in try CommonParameters.installID(text) }
     private static let trial = Parameter<TrialID>.option("trial", "ID", "the trial, by its own id") {
         (text) throws(ValueFault) in try CommonParameters.identifier(text)
     }
@@ -113,7 +113,7 @@ enum TrialCommands {
 
 extension Trial {
     /// Writes the object as the command line shows it: what every route says of it, and whose it is.
-    fileprivate func write(
+    func write(
         to writer: inout JSONWriter,
         under settings: ProductSettings,
         at now: Timestamp,

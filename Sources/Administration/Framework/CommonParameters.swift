@@ -85,6 +85,11 @@ public enum CommonParameters {
         return number
     }
 
+    /// The id that an app sends of its install. Also a short one of another vendor's client, which an adapter takes.
+    static func installID(_ text: String) throws(ValueFault) -> InstallID {
+        try InstallID(text, shortest: InstallID.shortestInAdapters)
+    }
+
     /// An identifier of one kind of thing.
     static func identifier<Entity>(_ text: String) throws(ValueFault) -> Identifier<Entity> {
         guard let id = Identifier<Entity>(text) else {

@@ -123,7 +123,7 @@ private enum Recipient {
     case customer(EmailAddress)
 
     private static let install = Parameter<InstallID>.option("install-id", "ID", "for an install") {
-        (text) throws(ValueFault) in try InstallID(text)
+        (text) throws(ValueFault) in try CommonParameters.installID(text)
     }
     private static let license = Parameter<String>.option("license", "ID|KEY", "for the installs of a license") {
         (text) throws(ValueFault) in try CommonParameters.line(text, upTo: 512)

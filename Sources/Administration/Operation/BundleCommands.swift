@@ -36,7 +36,7 @@ enum BundleCommands {
         (text) throws(ValueFault) in try CommonParameters.word(text)
     }
     private static let install = Parameter<InstallID>.option("install-id", "ID", "refuses another install's") {
-        (text) throws(ValueFault) in try InstallID(text)
+        (text) throws(ValueFault) in try CommonParameters.installID(text)
     }
 
     private static let inspect = Command(

@@ -156,6 +156,31 @@ package enum InstallStore {
         )
     }
 
+    /// Installs of one product in the order of their ids, those after `cursor` (exclusive), at most `limit`.
+    ///
+    /// - Parameter mode: Those of it alone; `nil`: both.
+    package static func list<DB: Queries & ~Copyable>(
+        of product: Product.ID,
+        mode: Mode?,
+        after cursor: Install.ID?,
+        limit: Int,
+        in db: borrowing DB
+    ) throws -> [Install] {
+        try db.all(
+            """
+            SELECT id, product_id, mode, digest, fingerprint, device_name, platform, app_version, os_version, model,
+                arch, first_seen_at, last_seen_at, trial_id
+            FROM installs WHERE product_id = :product_id AND (:mode IS NULL OR mode = :mode) AND id > :cursor
+            ORDER BY id LIMIT :limit
+            """,
+            [
+                "product_id": .id(product), "mode": .textOrNull(mode?.rawValue), "cursor": .text(cursor?.text ?? ""),
+                "limit": .int(limit),
+            ],
+            read
+        )
+    }
+
     private static func read(_ row: inout Row) throws -> Install {
         Install(
             id: try row.id(),
