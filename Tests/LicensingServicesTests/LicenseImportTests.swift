@@ -37,9 +37,24 @@ import Testing
     }
 
     @Test(
+        "empty lines at the end are no lines, however they end",
+        arguments: [
+            "plan,order_id\npro,o-1\n\n", "plan,order_id\npro,o-1\n\n\n\n", "plan,order_id\r\npro,o-1\r\n\r\n",
+            "plan,order_id\npro,o-1\r\n\n\r\n", "order_id,plan\no-1,\"pro\"\n\n", "plan\npro\n\n",
+        ]
+    )
+    func emptyLines(csv: String) throws {
+        #expect(try office.importFile(csv).imported == 1)
+    }
+
+    @Test(
         "a fault is told with its line and column, and nothing is written",
         arguments: [
             ("", 1, nil),
+            ("\n\n", 1, nil),
+            ("plan,key\npro,A-1\n\npro,A-2\n", 3, nil),
+            ("plan,key\npro,A-1\n \n", 3, nil),
+            ("plan,key\npro,\"A-1\n\n", 2, nil),
             ("order_id\no-1\n", 1, nil),
             ("plan,seats\npro,3\n", 1, nil),
             ("plan,plan\npro,pro\n", 1, nil),

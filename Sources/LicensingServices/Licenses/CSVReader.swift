@@ -15,17 +15,26 @@ struct CSVFault: Error, Hashable, Sendable {
 }
 
 /// Reads CSV strictly by RFC 4180: commas, lines ended by CRLF or LF, fields quoted as a whole or not at all, quotes
-/// inside doubled. A byte order mark at the beginning is skipped, since spreadsheets write one.
+/// inside doubled. A byte order mark at the beginning is skipped, since spreadsheets write one, and so are empty lines at
+/// the end, which editors leave.
 ///
 /// Not in the RFC, and refused because it would be guessed at: other separators, blanks around quotes, a lone CR, NUL.
 struct CSVReader {
-    private let bytes: [UInt8]
+    private let bytes: ArraySlice<UInt8>
     private var position = 0
     private var line = 1
 
     init(_ bytes: [UInt8]) {
-        self.bytes = bytes
+        var text = bytes[...]
+        while let shorter = Self.withoutLineBreak(text), Self.withoutLineBreak(shorter) != nil { text = shorter }
+        self.bytes = text
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
+    }
+
+    /// The text before the LF or CRLF that it ends with; `nil` where it ends with none.
+    private static func withoutLineBreak(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+        guard text.last == lineFeed else { return nil }
+        return text.dropLast().last == carriageReturn ? text.dropLast(2) : text.dropLast()
     }
 
     private static let (quote, comma) = (UInt8(ascii: "\""), UInt8(ascii: ","))
