@@ -89,7 +89,7 @@ enum LicenseParameters {
     static let orderID = Parameter<String>.option(
         "order-id",
         "TEXT",
-        "your name for the order: issuing it again gives the same license",
+        "your name for the order, which customer erase leaves: issuing it again gives the same license",
         LicenseForms.orderID
     )
 

@@ -54,7 +54,7 @@ enum CustomerCommands {
     private static let erase = Command(
         "admin customer erase",
         .writes,
-        "removes a person's name and address, also from the audit log; licenses stay",
+        "removes a person's name and address, also from the audit log, in any case; licenses and their order ids stay",
         [named.specification, vendor.specification],
         example: "admin customer erase jane@example.com --vendor acme"
     ) { call, context in
@@ -66,7 +66,13 @@ enum CustomerCommands {
             return try catalog.erase(CatalogFinder.customer(name, of: vendor, in: db), by: work.actor, in: db)
         }
         let isDryRun = work.isDryRun
-        return Report(notes: ["backups made before still hold the name: they go as they grow old"]) { writer in
+        var notes = ["backups made before still hold the name: they go as they grow old"]
+        if erasure.namedOrders > 0 {
+            notes.append(
+                "\(erasure.namedOrders) of its order ids hold the name or address: they stay, since orders are found by them"
+            )
+        }
+        return Report(notes: notes) { writer in
             writer.name("customer")
             erasure.facts.write(to: &writer)
             writer.member("audit_rows", erasure.auditRows)

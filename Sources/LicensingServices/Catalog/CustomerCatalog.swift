@@ -54,9 +54,13 @@ extension CatalogService {
         public let facts: CustomerFacts
         /// How many rows of the audit log lost their texts.
         public let auditRows: Int
+        /// How many orders of the customer are named by a text with the person's name or address. They keep it: an order is
+        /// found by what the vendor calls it, and issuing it again must find it.
+        public let namedOrders: Int
     }
 
-    /// Removes a person's name and address, also from audit text, where the chain stays whole. Licenses and seats stay.
+    /// Removes a person's name and address, also from audit text in whatever case it was written there, where the chain
+    /// stays whole. Licenses, their order ids and seats stay.
     ///
     /// - Throws: `StorageError`.
     public func erase(
@@ -69,12 +73,15 @@ extension CatalogService {
         let personal = [customer.email, customer.name].compactMap { $0 }.filter { $0.utf8.count > 3 }
         let texts = Set(personal + personal.map(Self.jsonBody)).sorted()
         let auditRows = try AuditTrail.erase(customer, texts: texts, in: db)
+        let namedOrders = try LicenseStore.orderIDs(of: customer, in: db).count { order in
+            personal.contains { PersonalText($0).isIn(order) }
+        }
         try CustomerStore.erase(customer, at: actor.now, in: db)
         try record("customer.erase", customer.id.text, of: customer.vendor, by: actor, in: db)
         guard let erased = try CustomerStore.facts(of: customer.id, in: db) else {
             throw Refusal(.customerNotFound, "there is no such customer", member: "customer")
         }
-        return Erasure(facts: erased, auditRows: auditRows)
+        return Erasure(facts: erased, auditRows: auditRows, namedOrders: namedOrders)
     }
 
     /// The text as JSON writes it, without the quotation marks.

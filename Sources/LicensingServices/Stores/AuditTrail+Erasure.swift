@@ -3,7 +3,7 @@ package import Storage
 
 extension AuditTrail {
     /// Removes a person from the texts of the audit log and the outbox: reasons given for changes of the customer and its
-    /// licenses, and every text of the vendor that contains one of `texts`.
+    /// licenses, and every text of the vendor that contains one of `texts`, in whatever case.
     ///
     /// The chain holds one digest of a row's reason and detail, so the two go together; it stays whole.
     ///
@@ -23,21 +23,66 @@ extension AuditTrail {
             """,
             ["customer": .id(customer.id)]
         )
-        for text in texts {
-            erased += try db.run(
+        for text in texts.map(PersonalText.init) {
+            let rows = try db.all(
                 """
-                UPDATE audit SET reason = NULL, detail = NULL WHERE vendor_id = :vendor_id AND
-                    (instr(coalesce(reason, ''), :text) > 0 OR instr(coalesce(detail, ''), :text) > 0)
+                SELECT position, coalesce(reason, ''), coalesce(detail, '') FROM audit
+                WHERE vendor_id = :vendor_id AND (reason LIKE :pattern ESCAPE '!' OR detail LIKE :pattern ESCAPE '!')
                 """,
-                ["vendor_id": .id(customer.vendor), "text": .text(text)]
+                ["vendor_id": .id(customer.vendor), "pattern": .text(text.pattern)],
+                { row in (position: try row.integer(), texts: [try row.text(), try row.text()]) }
             )
-            try db.run(
-                "UPDATE outbox SET payload = '{}' WHERE vendor_id = :vendor_id AND instr(payload, :text) > 0",
-                ["vendor_id": .id(customer.vendor), "text": .text(text)]
+            for row in rows where row.texts.contains(where: text.isIn) {
+                erased += try db.run(
+                    "UPDATE audit SET reason = NULL, detail = NULL WHERE position = :position",
+                    ["position": .integer(row.position)]
+                )
+            }
+            let events = try db.all(
+                """
+                SELECT position, payload FROM outbox
+                WHERE vendor_id = :vendor_id AND payload LIKE :pattern ESCAPE '!'
+                """,
+                ["vendor_id": .id(customer.vendor), "pattern": .text(text.pattern)],
+                { row in (position: try row.integer(), payload: try row.text()) }
             )
+            for event in events where text.isIn(event.payload) {
+                try db.run(
+                    "UPDATE outbox SET payload = '{}' WHERE position = :position",
+                    ["position": .integer(event.position)]
+                )
+            }
         }
         return erased
     }
+}
+
+/// A name or an address that is looked for in whatever case it was written.
+struct PersonalText {
+    private let folded: String
+
+    /// For SQLite's `LIKE`, which takes letters of ASCII in either case: finds all that `isIn` does, and more, since any
+    /// other character stands for anything. `!` escapes.
+    let pattern: String
+
+    init(_ text: String) {
+        folded = Self.folded(text)
+        var pattern = "%"
+        for character in text {
+            switch character {
+            case "%", "_", "!": pattern += "!\(character)"
+            case _ where character.isASCII: pattern.append(character)
+            default: pattern += "%"
+            }
+        }
+        self.pattern = pattern + "%"
+    }
+
+    /// Whether `text` contains it; characters are equal however they are composed.
+    func isIn(_ text: String) -> Bool { Self.folded(text).contains(folded) }
+
+    /// Upper case first, where `ß` is `SS`.
+    private static func folded(_ text: String) -> String { text.uppercased().lowercased() }
 }
 
 extension AuditTrail {

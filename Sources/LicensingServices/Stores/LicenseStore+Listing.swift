@@ -44,6 +44,18 @@ extension LicenseStore {
         )
     }
 
+    /// The order ids of a customer's licenses.
+    package static func orderIDs<DB: Queries & ~Copyable>(
+        of customer: Customer,
+        in db: borrowing DB
+    ) throws -> [String] {
+        try db.all(
+            "SELECT order_id FROM licenses WHERE customer_id = :customer_id AND order_id IS NOT NULL",
+            ["customer_id": .id(customer.id)],
+            { row in try row.text() }
+        )
+    }
+
     /// The license that an order gave, and the digest of what was ordered.
     package static func order<DB: Queries & ~Copyable>(
         _ orderID: String,
