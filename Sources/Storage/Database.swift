@@ -142,7 +142,7 @@ public struct Database: Sendable {
 
     /// Opens the database for one command, beside a server or without one.
     ///
-    /// A database that is older than this binary is migrated, unless a server runs.
+    /// A database that is older than this binary is migrated, unless a server runs. Only that waits for the lock.
     ///
     /// - Parameter isMade: whether a database that is not there is made.
     /// - Throws: `access`; `notOurs`; `schema`; `served` when a migration is due and a server runs; `busy` when the
@@ -155,20 +155,10 @@ public struct Database: Sendable {
         // An import of 50,000 rows dirties more than the 2 MB that SQLite keeps in memory by default; spilling pages to
         // the log and reading them again would hold the write lock three times as long. Taken only as it is used.
         try connection.execute("PRAGMA cache_size=-131072")
-        try acquire(writeLock)
-        var isNew = false
-        if try Migrator(options).pending(connection, path).isEmpty == false {
-            let serveLock = try FileLock.open(serveLockPath)
-            guard try serveLock.tryAcquire() else {
-                throw StorageError(
-                    .served,
-                    "the database needs a migration, and a server of another version (pid \(pid(of: serveLock))) "
-                        + "serves \(folder): stop it first"
-                )
-            }
-            isNew = try Migrator(options).migrate(connection, path).first?.isFirst ?? false
-        }
-        writeLock.release()
+        // To look needs no lock: a command that only reads waits for nobody who writes.
+        let isNew =
+            try Migrator(options).pending(connection, path).isEmpty
+            ? false : migrateUnlessServed(connection, under: writeLock)
         return try CommandLineConnection(
             self,
             WriteTransaction(connection),
@@ -176,6 +166,27 @@ public struct Database: Sendable {
             writeLock,
             isNew: isNew
         )
+    }
+
+    /// Runs what is pending still once the lock is here: another process may have done so meanwhile.
+    ///
+    /// - Returns: whether that made the database.
+    private func migrateUnlessServed(
+        _ connection: borrowing Connection,
+        under writeLock: borrowing FileLock
+    ) throws(StorageError) -> Bool {
+        try acquire(writeLock)
+        defer { writeLock.release() }
+        guard try !Migrator(options).pending(connection, path).isEmpty else { return false }
+        let serveLock = try FileLock.open(serveLockPath)
+        guard try serveLock.tryAcquire() else {
+            throw StorageError(
+                .served,
+                "the database needs a migration, and a server of another version (pid \(pid(of: serveLock))) "
+                    + "serves \(folder): stop it first"
+            )
+        }
+        return try Migrator(options).migrate(connection, path).first?.isFirst ?? false
     }
 
     /// A connection that writes, to a database in WAL mode; migrations are still to be looked at.

@@ -206,6 +206,25 @@ import Testing
         #expect(console.run("doctor").code == 0)
     }
 
+    @Test(
+        "what only reads does not wait for whoever holds the write lock",
+        arguments: [
+            "admin vendor list", "admin vendor show acme", "admin product setup acme/editor",
+            "admin plan show --product acme/editor --code pro", "admin license list", "admin audit verify",
+            "admin license export --product acme/editor", "admin keys list --vendor acme", "doctor", "migrate",
+        ]
+    )
+    func readers(line: String) throws {
+        _ = try console.prepared()
+        let lock = open("\(console.data)/write.lock", O_RDWR)
+        defer { close(lock) }
+        try #require(flock(lock, LOCK_EX) == 0)
+
+        try console.json(line)
+
+        #expect(try console.failure("admin vendor create --slug later").code == "DATABASE_BUSY")
+    }
+
     @Test("a sound folder is healthy, with warnings for the key beside it and the library")
     func healthy() throws {
         _ = try console.prepared()
