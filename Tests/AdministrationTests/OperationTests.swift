@@ -195,8 +195,20 @@ import Testing
         #expect(try console.failure("restore \(copy)").code == "SERVER_RUNNING")
     }
 
-    @Test("migrate makes a database, and says what it ran")
+    @Test("migrate says what it ran, and what ran before")
     func migrate() throws {
+        try FileManager.default.createDirectory(
+            atPath: console.data,
+            withIntermediateDirectories: false,
+            attributes: [.posixPermissions: 0o700]
+        )
+        // As a start leaves it that broke off.
+        _ = FileManager.default.createFile(
+            atPath: console.data + "/countersign.db",
+            contents: Data(),
+            attributes: [.posixPermissions: 0o600]
+        )
+
         let first = try console.json("migrate")
         let second = try console.json("migrate")
 
@@ -204,6 +216,19 @@ import Testing
         #expect(second.at("migrations.applied_now")?.count == 0)
         #expect(second.at("migrations.applied_before")?.texts == first.at("migrations.applied_now")?.texts)
         #expect(console.run("doctor").code == 0)
+    }
+
+    @Test(
+        "where there is no database, what does not make one says so and makes nothing",
+        arguments: [
+            "migrate", "migrate --dry-run", "doctor", "backup copy.db", "admin vendor list", "admin audit verify",
+        ]
+    )
+    func noDatabase(line: String) throws {
+        let failure = try console.failure(line)
+
+        #expect(failure.exit == 1 && failure.code == "NO_DATABASE")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: console.folder.path) == [])
     }
 
     @Test(
@@ -289,7 +314,7 @@ import Testing
     func columnOrder() throws {
         // SQLite 3.40's integrity check takes such a column for the wrong one and calls sound databases, and with them
         // every backup, damaged.
-        _ = try console.json("migrate")
+        _ = try console.prepared()
         var options = Database.Options(now: { nil })
         options.synchronous = .off
 

@@ -95,10 +95,12 @@ enum BackupCommands {
         "brings the database to this version's schema; a server does so by itself at its start",
         example: "migrate"
     ) { _, context in
+        // It makes none: one that nobody meant to make hides a folder that was mistyped.
+        try context.requireDatabase()
         try context.database.becomeOwner()
         let before = try context.database.migrationStatus()
         // Opening migrates.
-        if !context.isDryRun { _ = try context.open(makes: true) }
+        if !context.isDryRun { _ = try context.open() }
         return Report(isConfirmation: true) { writer in
             writer.name("migrations")
             writer.object { writer in
