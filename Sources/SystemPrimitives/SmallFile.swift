@@ -63,6 +63,24 @@ public enum SmallFile {
         return Facts(facts)
     }
 
+    /// The names of what lies in a folder, in no order.
+    ///
+    /// - Throws: `SystemError`.
+    public static func names(in folder: String) throws(SystemError) -> [String] {
+        guard let stream = opendir(folder) else { throw .last("open \(folder)") }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while let entry = readdir(stream) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                pointer.withMemoryRebound(to: CChar.self, capacity: MemoryLayout.size(ofValue: pointer.pointee)) {
+                    String(cString: $0)
+                }
+            }
+            if name != "." && name != ".." { names.append(name) }
+        }
+        return names
+    }
+
     /// Makes a durable file of mode 0600 with these bytes: under another name first, so that nobody ever sees half of it.
     ///
     /// - Parameter replaces: Whether a file of that name is replaced; else it stays as it is.

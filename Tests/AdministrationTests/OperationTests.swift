@@ -250,6 +250,24 @@ import Testing
         #expect(try console.failure("admin vendor create --slug later").code == "DATABASE_BUSY")
     }
 
+    @Test("a backup from before a rotation of the master key is refused by its own name and the key that opens it")
+    func formerKey() throws {
+        _ = try console.prepared()
+        let copy = console.folder.path + "/copy.db"
+        try console.json("backup \(copy)")
+        let former = try #require(try console.json("admin master-key rotate").at("master_key.old_file")?.string)
+
+        let failure = try console.failure("restore \(copy)")
+
+        #expect(failure.code == "MASTER_KEY")
+        let message = try #require(failure.error["message"]?.string)
+        #expect(message.contains("not the one of \(copy)") && !message.contains("countersign.db"))
+        #expect(message.contains(former) && message.contains("COUNTERSIGN_MASTER_KEY_FILE"))
+        var other = console
+        other.environment["COUNTERSIGN_MASTER_KEY_FILE"] = former
+        try other.json("restore \(copy)")
+    }
+
     @Test("a sound folder is healthy, with warnings for the key beside it and the library")
     func healthy() throws {
         _ = try console.prepared()

@@ -50,7 +50,7 @@ enum BackupCommands {
         let summary: CopySummary
         do {
             summary = try database.restore(from: source) { db in
-                _ = try Vault.keys(keyFile, of: database, in: db)
+                _ = try Vault.keys(keyFile, of: source, in: db)
                 if context.isDryRun { throw WouldRestore() }
             }
         } catch is WouldRestore {
@@ -92,7 +92,7 @@ enum BackupCommands {
     private static let migrate = Command(
         "migrate",
         .writes,
-        "brings the database to this version's schema; a server does so by itself at its start",
+        "brings a database to this version's schema; a server does so by itself at its start",
         example: "migrate"
     ) { _, context in
         // It makes none: one that nobody meant to make hides a folder that was mistyped.

@@ -20,6 +20,17 @@ public struct KeyFile: Hashable, Sendable {
     /// Where a rotation puts the new key first.
     var next: KeyFile { KeyFile(path: path + ".next") }
 
+    /// Where rotations put the keys that this one came after, the newest first.
+    var former: [KeyFile] {
+        let slash = path.lastIndex(of: "/")
+        let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        let name = slash.map { path[path.index(after: $0)...] } ?? path[...]
+        let names = (try? SmallFile.names(in: folder)) ?? []
+        // The time is in the name.
+        return names.filter { $0.hasPrefix("\(name).until-") }.sorted(by: >)
+            .map { KeyFile(path: slash == nil ? $0 : "\(folder == "/" ? "" : folder)/\($0)") }
+    }
+
     /// Whether it lies in that folder, where whoever copies the database copies it too.
     public func isInside(_ folder: String) -> Bool {
         path.hasPrefix(folder.hasSuffix("/") ? folder : folder + "/")

@@ -47,7 +47,7 @@ public struct Vault: Sendable {
             )
         }
         // Another process may make the file, or the keys, at this very moment: who comes second takes what is there.
-        guard let master = try file.read() ?? file.make() ?? file.read() else { throw missing(file, database) }
+        guard let master = try file.read() ?? file.make() ?? file.read() else { throw missing(file, database.path) }
         let fresh = try DataKeys.random()
         let wrapped = try DataKeyStore.Wrapped(fresh, under: master)
         let isMade = try connection.write { db in
@@ -67,31 +67,50 @@ public struct Vault: Sendable {
         of database: Database,
         in db: borrowing DB
     ) throws -> DataKeys {
-        guard let master = try file.read() else { throw missing(file, database) }
+        try keys(file, of: database.path, in: db)
+    }
+
+    /// The data keys of a database, or of a backup, that has them.
+    ///
+    /// - Parameter opened: What is opened, as faults name it.
+    /// - Throws: `VaultFault`, `StorageError`.
+    public static func keys<DB: Queries & ~Copyable>(
+        _ file: KeyFile,
+        of opened: String,
+        in db: borrowing DB
+    ) throws -> DataKeys {
+        guard let master = try file.read() else { throw missing(file, opened) }
         do {
             return try DataKeyStore.read(under: master, in: db)
         } catch DataKeyStore.Fault.missing {
-            throw VaultFault(.noDataKeys, "\(database.path) has no data keys: no command has made them yet")
+            throw VaultFault(.noDataKeys, "\(opened) has no data keys: no command has made them yet")
         } catch DataKeyStore.Fault.anotherMasterKey {
-            if let next = try? file.next.read(), (try? DataKeyStore.read(under: next, in: db)) != nil {
+            func opens(_ other: KeyFile) -> Bool {
+                guard let key = try? other.read() else { return false }
+                return (try? DataKeyStore.read(under: key, in: db)) != nil
+            }
+            if opens(file.next) {
                 throw VaultFault(
                     .anotherDatabases,
-                    "a rotation of the master key broke off: \(file.next.path) is the key of \(database.path); fix: "
+                    "a rotation of the master key broke off: \(file.next.path) is the key of \(opened); fix: "
                         + "mv \(file.next.path) \(file.path), and keep the old file for old backups"
                 )
             }
+            let fix =
+                file.former.first(where: opens).map { former in
+                    "a rotation kept it as \(former.path): name that by COUNTERSIGN_MASTER_KEY_FILE"
+                } ?? "put the right file there, or name it by COUNTERSIGN_MASTER_KEY_FILE"
             throw VaultFault(
                 .anotherDatabases,
-                "the master key \(file.path) is not the one of \(database.path); fix: put the right file there, or "
-                    + "name it by COUNTERSIGN_MASTER_KEY_FILE"
+                "the master key \(file.path) is not the one of \(opened); fix: \(fix)"
             )
         }
     }
 
-    private static func missing(_ file: KeyFile, _ database: Database) -> VaultFault {
+    private static func missing(_ file: KeyFile, _ opened: String) -> VaultFault {
         VaultFault(
             .missing,
-            "there is no master key \(file.path), without which \(database.path) does not open; fix: put the file back "
+            "there is no master key \(file.path), without which \(opened) does not open; fix: put the file back "
                 + "(mode 0600), or name it by COUNTERSIGN_MASTER_KEY_FILE; a new one would not do"
         )
     }
