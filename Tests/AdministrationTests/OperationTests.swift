@@ -268,6 +268,23 @@ import Testing
         try other.json("restore \(copy)")
     }
 
+    @Test("a dry run of an export of the master key leaves no file and shows no key")
+    func exportedKey() throws {
+        _ = try console.prepared()
+        let file = console.folder.path + "/key"
+
+        let would = try console.json("admin master-key export \(file) --dry-run")
+        let shown = console.run("admin master-key export - --dry-run")
+
+        #expect(would.at("master_key.file")?.string == file && would["dry_run"]?.bool == true)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: console.folder.path) == ["data"])
+        let key = try String(contentsOfFile: console.data + "/master.key", encoding: .utf8).dropLast()
+        #expect(shown.code == 0 && !shown.out.contains(key))
+        #expect(try console.failure("admin master-key export /nowhere/key --dry-run").exit == 1)
+        try console.json("admin master-key export \(file)")
+        #expect(try console.failure("admin master-key export \(file) --dry-run").code == "ALREADY_EXISTS")
+    }
+
     @Test("a sound folder is healthy, with warnings for the key beside it and the library")
     func healthy() throws {
         _ = try console.prepared()

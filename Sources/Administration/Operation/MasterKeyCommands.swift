@@ -34,7 +34,7 @@ enum MasterKeyCommands {
 
     private static let export = Command(
         "admin master-key export",
-        .reads,
+        .writes,
         "writes the master key to a file for safe keeping, elsewhere than the backups",
         [file.specification],
         example: "admin master-key export /media/usb/countersign-master.key"
@@ -45,23 +45,30 @@ enum MasterKeyCommands {
         guard let key = try work.vault.file.read() else {
             throw VaultFault(.missing, "there is no master key \(work.vault.file.path)")
         }
-        guard target != "-" else {
+        guard target != "-" || context.isDryRun else {
             let text = String(decoding: key.fileText.dropLast(), as: UTF8.self)
             return Report(text: text) { writer in
                 writer.name("master_key")
                 writer.object { writer in writer.member("key", text) }
             }
         }
-        let isNew: Bool
-        do throws(SystemError) {
-            isNew = try SmallFile.write(key.fileText, to: target, replaces: false)
-        } catch {
-            throw Database.refusal(of: target, isMade: true, code: error.code)
+        if target != "-" {
+            // A dry run makes the file, but without the key in it, and takes it away again.
+            let bytes = context.isDryRun ? Array("dry run
+".utf8) : key.fileText
+            let isNew: Bool
+            do throws(SystemError) {
+                isNew = try SmallFile.write(bytes, to: target, replaces: false)
+            } catch {
+                throw Database.refusal(of: target, isMade: true, code: error.code)
+            }
+            guard isNew else { throw CommandFailure(code: "ALREADY_EXISTS", "\(target) is there already") }
+            if context.isDryRun { try SmallFile.remove(target) }
         }
-        guard isNew else { throw CommandFailure(code: "ALREADY_EXISTS", "\(target) is there already") }
         return Report(isConfirmation: true) { writer in
             writer.name("master_key")
             writer.object { writer in writer.member("file", target) }
+            if context.isDryRun { writer.member("dry_run", true) }
         }
     }
 }
