@@ -23,8 +23,20 @@ struct FileLock: ~Copyable {
     /// Opens the lock's file, mode 0600, made when it is not there; takes nothing yet.
     static func open(_ path: String) throws(StorageError) -> FileLock {
         let number = systemOpen(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard number >= 0 else { throw .system("open \(path)") }
+        guard number >= 0 else { throw refused(path, StorageError.system("open \(path)")) }
         return FileLock(Descriptor(taking: number), path)
+    }
+
+    /// Whose the file is that this process may not open, and what to do about it.
+    private static func refused(_ path: String, _ error: StorageError) -> StorageError {
+        guard error.code == EACCES, let facts = try? FileFacts(path) else { return error }
+        let own = geteuid()
+        return StorageError(
+            .access,
+            code: EACCES,
+            "\(error.message); it belongs to uid \(facts.owner), this process runs as uid \(own); fix: run as uid "
+                + "\(facts.owner), or: chown -R \(own) \(Database.parent(of: path))"
+        )
     }
 
     /// Takes the lock at once; false when somebody else has it.

@@ -1,0 +1,27 @@
+import Foundation
+import Testing
+
+/// Another user than the owner: only root can try that.
+@Suite("A stranger, seen from outside", .enabled(if: geteuid() == 0)) struct StrangerTests {
+    @Test("doctor says whose the files are, who asks, and what to do, where it may look at all")
+    func doctor() throws {
+        let program = try Program()
+        #expect(try program.run("admin", "vendor", "create", "--slug", "acme").code == 0)
+        for path in [program.folder, program.data] { try #require(chmod(path, 0o755) == 0) }
+        let process = program.process(["doctor"])
+        let path = try #require(process.executableURL?.path)
+        process.executableURL = URL(filePath: "/usr/bin/setpriv")
+        process.arguments = ["--reuid=54321", "--regid=54321", "--clear-groups", path, "doctor"]
+        let errors = Pipe()
+        process.standardError = errors
+
+        try process.run()
+        let text = String(decoding: try errors.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+        process.waitUntilExit()
+
+        #expect(process.terminationStatus == 1)
+        for part in ["belongs to uid 0", "runs as uid 54321", "chown -R 54321 \(program.data)"] {
+            #expect(text.contains(part), "\(text)")
+        }
+    }
+}
