@@ -25,4 +25,15 @@ static inline int cs_sqlite3_bind_text(sqlite3_stmt *statement, int index, const
 static inline int cs_sqlite3_bind_blob(sqlite3_stmt *statement, int index, const void *bytes, sqlite3_uint64 count) {
     return sqlite3_bind_blob64(statement, index, bytes ? bytes : "", count, SQLITE_TRANSIENT);
 }
+
+/// `errno` of the last system call that failed on the log, else on the database's file; 0 where none did or nobody knows.
+/// `sqlite3_system_errno` stays 0 where a COMMIT failed.
+static inline int cs_sqlite3_last_errno(sqlite3 *db) {
+    sqlite3_file *log = 0;
+    int number = 0;
+    if (sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) == SQLITE_OK && log && log->pMethods)
+        log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &number);
+    if (number == 0) sqlite3_file_control(db, "main", SQLITE_FCNTL_LAST_ERRNO, &number);
+    return number;
+}
 #endif

@@ -1,5 +1,13 @@
 internal import CSQLite
 
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#else
+    internal import Darwin
+#endif
+
 /// Sole owner of one `sqlite3 *` and its prepared statements; the end of the value's life closes both.
 ///
 /// Belongs to one thread at a time. Its methods borrow, so that a transaction can be lent to a closure.
@@ -289,6 +297,14 @@ struct Connection: ~Copyable {
     }
 
     private func failure(_ code: Int32, _ sql: String?) -> StorageError {
-        StorageError(sqlite: code, message: String(cString: sqlite3_errmsg(handle)), sql: sql)
+        // SQLite knows a full disk by ENOSPC alone. A file that may not grow (RLIMIT_FSIZE) ends in the same way: the
+        // write fails as long as there is no room, and everything else goes on.
+        let isTooLarge = code & 0xff == SQLITE_IOERR && cs_sqlite3_last_errno(handle) == EFBIG
+        return StorageError(
+            isTooLarge ? .full : StorageError.Category(sqlite: code),
+            code: code,
+            String(cString: sqlite3_errmsg(handle)),
+            sql: sql
+        )
     }
 }

@@ -110,7 +110,7 @@ extension StorageError {
 extension StorageError.Category {
     init(errno code: Int32) {
         switch code {
-        case ENOSPC, EDQUOT: self = .full
+        case ENOSPC, EDQUOT, EFBIG: self = .full
         case EACCES, EPERM, EROFS, ENOENT, ENOTDIR, EISDIR, ELOOP: self = .access
         case ENOMEM: self = .noMemory
         default: self = .io

@@ -17,7 +17,7 @@ import Testing
     private func activate(_ key: String, _ install: String) throws {
         let request = try console.file(
             "request.json",
-            #"{"license_key":"\#(key)","install_id":"\#(install)","fingerprint":"the-machine","nonce":"n","#
+            #"{"license_key":"\#(key)","install_id":"\#(install)","fingerprint":"the-machine-of-\#(install)","nonce":"n","#
                 + #""device":{"name":"Lab","platform":"linux","app_version":"2.1"}}"#
         )
         try console.json("admin offline activate \(request)")

@@ -112,7 +112,8 @@ public struct Surroundings: Sendable {
         self.synchronous = synchronous
     }
 
-    /// Those of this process. From here on a closed pipe is an error of the write and no signal.
+    /// Those of this process. From here on a closed pipe, and a file that the process may not make larger, is an error of
+    /// the write and no signal that ends it.
     public static func process(
         environment: [String: String],
         settings:
@@ -120,6 +121,7 @@ public struct Surroundings: Sendable {
             CommandSettings
     ) -> Surroundings {
         _ = signal(SIGPIPE, SIG_IGN)
+        _ = signal(SIGXFSZ, SIG_IGN)
         return Surroundings(
             output: CommandOutput(
                 isWatched: isatty(2) == 1,
