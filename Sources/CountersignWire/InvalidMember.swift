@@ -16,13 +16,14 @@ public struct InvalidMember: Error, Hashable, Sendable {
 
 /// Every invalid member that a request was found to have; thrown once the whole request was read.
 public struct InvalidMembers: Error, Hashable, Sendable {
-    /// At least one.
+    /// At least one, of each place the first that was found.
     public let members: [InvalidMember]
 
     /// Wraps what was found; a caller that found nothing must not throw.
     public init(_ members: [InvalidMember]) {
         precondition(!members.isEmpty, "a request without an invalid member is valid")
-        self.members = members
+        var places: Set<JSONPointer> = []
+        self.members = members.filter { places.insert($0.pointer).inserted }
     }
 
     /// The common case of one.

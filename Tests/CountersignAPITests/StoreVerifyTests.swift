@@ -333,6 +333,8 @@ import Testing
         "members that are missing or wrong are named",
         arguments: [
             (#""store":"apple""#, ["/signed_transaction"]),
+            (#""store":"apple","signed_transaction":"""#, ["/signed_transaction"]),
+            (#""store":"apple","signed_transaction":[]"#, ["/signed_transaction"]),
             (#""store":"google","signed_transaction":"a.b.c""#, ["/store"]),
             (#""signed_transaction":"a.b.c""#, ["/store"]),
             (#""store":"apple","signed_transaction":7"#, ["/signed_transaction"]),

@@ -60,6 +60,18 @@ import Testing
         #expect(failure?.members.map(\.pointer.description) == ["/a", "/b", "/c", "/device/name", "/list/0"])
     }
 
+    @Test("each place is told once, with what was found first")
+    func once() throws {
+        var reader = try reader(#"{"a":1,"b":2}"#)
+
+        for name in ["a", "b", "a"] { reader.refuse(name, "is wrong") }
+        reader.refuse("b", "is required")
+
+        let failure = #expect(throws: InvalidMembers.self) { try reader.finish() }
+        #expect(failure?.members.map(\.pointer.description) == ["/a", "/b"])
+        #expect(failure?.members.map(\.detail) == ["is wrong", "is wrong"])
+    }
+
     @Test("lengths are counted in Unicode scalars, the longest is taken")
     func lengths() throws {
         var fits = try reader(#"{"t":"\#(String(repeating: "é", count: 64))"}"#)
