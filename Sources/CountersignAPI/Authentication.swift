@@ -12,7 +12,8 @@ struct PresentedToken: Sendable {
     /// Reads the token of a route for apps: `Authorization: Bearer`, or `X-API-Key`.
     ///
     /// A vendor's key in `X-Vendor-API-Key` is read where there is nothing else: it opens none of these routes, and who
-    /// holds one is told so.
+    /// holds one is told so. One rule for all routes: a credential of the wrong kind is told that it is, whichever field it
+    /// comes in; one of the right kind counts in its own fields alone, elsewhere it is as if there were none.
     ///
     /// - Throws: `Problem` with `MALFORMED_REQUEST` when the request names two.
     static func ofApp(_ request: HTTPRequest) throws -> PresentedToken {
@@ -25,7 +26,7 @@ struct PresentedToken: Sendable {
             return PresentedToken(bytes: token)
         }
         if let authorization { return PresentedToken(bytes: bearerToken(authorization)) }
-        return PresentedToken(bytes: key ?? request.headerBytes("x-vendor-api-key"))
+        return PresentedToken(bytes: key ?? others("pk_", request.headerBytes("x-vendor-api-key")))
     }
 
     /// Reads the token of a route of administration: `Authorization: Bearer` alone.
@@ -37,8 +38,12 @@ struct PresentedToken: Sendable {
     static func ofAdministration(_ request: HTTPRequest) throws -> PresentedToken {
         let presented = try ofApp(request)
         if request.headerCount("authorization") > 0 { return presented }
-        let isSecret = presented.bytes?.starts(with: Array("sk_".utf8)) ?? false
-        return isSecret ? PresentedToken(bytes: nil) : presented
+        return PresentedToken(bytes: others("sk_", presented.bytes))
+    }
+
+    /// The token, unless it is of the kind whose place this is not.
+    private static func others(_ prefix: String, _ token: [UInt8]?) -> [UInt8]? {
+        token.flatMap { $0.starts(with: prefix.utf8) ? nil : $0 }
     }
 
     private static func single(

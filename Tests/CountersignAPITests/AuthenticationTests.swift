@@ -42,7 +42,7 @@ import Testing
             ["Authorization: Bearer \(token.dropLast())"], ["Authorization: Bearer \(token) \(token)"],
             ["X-API-Key: Bearer \(token)"], ["X-API-Key: "], ["Authorization: Bearer \(api.catalog.revokedToken)"],
             ["Authorization: Bearer \(String(repeating: "x", count: 5000))"], ["X-Vendor-API-Key: ul_live_nobody"],
-            ["Authorization: Bearerx \(token)"],
+            ["Authorization: Bearerx \(token)"], ["X-Vendor-API-Key: \(token)"],
         ] {
             let answer = sync(&api, fields)
             #expect(answer.status == 401 && answer.code == "UNAUTHENTICATED", "\(fields)")
@@ -58,6 +58,7 @@ import Testing
         for fields in [
             ["Authorization: Bearer \(catalog.secretToken)"], ["X-API-Key: \(catalog.productSecretToken)"],
             ["Authorization: Bearer \(catalog.unifiedToken)"], ["X-Vendor-API-Key: \(catalog.unifiedToken)"],
+            ["X-API-Key: \(catalog.unifiedToken)"], ["X-Vendor-API-Key: \(catalog.secretToken)"],
         ] {
             let answer = sync(&api, fields)
             #expect(answer.status == 403 && answer.code == "FORBIDDEN" && answer.field("WWW-Authenticate") == nil)
@@ -123,7 +124,10 @@ import Testing
         #expect(whole.vendor.id == catalog.vendor.id && whole.product == nil && whole.mode == .live)
         #expect(one.product?.id == catalog.editor.id && one.now == Catalog.start)
         #expect(refusal([]) == "UNAUTHENTICATED")
-        #expect(refusal(["X-API-Key: \(catalog.secretToken)"]) == "UNAUTHENTICATED")
+        for field in ["X-API-Key", "X-Vendor-API-Key"] {
+            #expect(refusal(["\(field): \(catalog.secretToken)"]) == "UNAUTHENTICATED")
+            #expect(refusal(["\(field): \(catalog.unifiedToken)"]) == "FORBIDDEN")
+        }
         #expect(refusal(["Authorization: Bearer \(catalog.appToken)"]) == "FORBIDDEN")
         #expect(refusal(["X-API-Key: \(catalog.appToken)"]) == "FORBIDDEN")
         #expect(
