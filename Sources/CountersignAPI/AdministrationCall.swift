@@ -15,6 +15,8 @@ struct AdministrationCall {
     private let document: JSONDocument
     private let requestID: String
     private let idempotencyKey: String?
+    /// Whether everything is to be done, told, and undone.
+    private let isDryRun: Bool
 
     /// Authenticates, and reads what all bodies may say.
     ///
@@ -30,6 +32,7 @@ struct AdministrationCall {
             throw Problem(.forbidden, "The mode is the credential's.")
         }
         idempotencyKey = IdempotentCall.key(in: &members, header: request.headers("idempotency-key"))
+        isDryRun = members.bool("dry_run") ?? false
     }
 
     /// Who acts.
@@ -93,6 +96,8 @@ struct AdministrationCall {
     ///   - product: Whose licenses.
     ///   - route: What is asked, path parameters included: one key used on two routes names two requests.
     ///   - change: Answers what it did, each with a key that was made and whether a seat was released.
+    ///
+    /// A dry run is undone by the writer, as what failed is, and neither asks nor leaves an idempotency key.
     func write(
         to product: Product,
         _ route: String,
@@ -122,6 +127,15 @@ struct AdministrationCall {
             }
             return done
         }
+        guard !isDryRun else {
+            return .write(for: caller.origin) { db -> Done in
+                var done = try decide(db)
+                done.isDryRun = true
+                throw DryRun(answer: .json(.ok, try render(done)))
+            } then: { done, _ in
+                .json(.ok, try render(done))
+            }
+        }
         return .write(for: caller.origin) { db -> Done in
             guard let call else { return try decide(db) }
             let outcome = try call.perform(at: now, in: db) { kept in
@@ -139,6 +153,11 @@ struct AdministrationCall {
     }
 }
 
+/// Ends a job whose changes are to be undone, with the answer that tells them.
+struct DryRun: Error {
+    let answer: HTTPResponse
+}
+
 /// What a call of administration did, as far as its answer needs.
 struct Done: Sendable {
     /// The licenses, as they are after it.
@@ -147,6 +166,8 @@ struct Done: Sendable {
     var keys: [License.ID: String] = [:]
     /// Whether a seat was released.
     var isReleased: Bool?
+    /// Whether it is undone.
+    var isDryRun = false
 
     init(facts: [LicenseFacts]) { self.facts = facts }
 
@@ -180,18 +201,23 @@ struct Done: Sendable {
         return writer.finish()
     }
 
+    /// A key of a dry run opens nothing.
     private func key(of facts: LicenseFacts, _ service: LicenseService) throws -> String? {
-        try keys[facts.license.id] ?? service.key(of: facts)
+        isDryRun ? nil : try keys[facts.license.id] ?? service.key(of: facts)
     }
 
-    /// `{"license":{…}}`, with its key where the product keeps keys.
-    func license(_ service: LicenseService) throws -> [UInt8] {
+    /// `{"license":{…}}`.
+    ///
+    /// - Parameter tellsKey: Whether the license's key is told, where the product keeps keys.
+    func license(_ service: LicenseService, tellsKey: Bool) throws -> [UInt8] {
         var writer = JSONWriter(capacity: 1024)
         try writer.object { (writer) throws in
             if let isReleased { writer.member("released", isReleased) }
-            guard let facts = facts.first else { return }
-            writer.name("license")
-            facts.write(to: &writer, key: try key(of: facts, service))
+            if let facts = facts.first {
+                writer.name("license")
+                facts.write(to: &writer, key: tellsKey ? try key(of: facts, service) : nil)
+            }
+            if isDryRun { writer.member("dry_run", true) }
         }
         return writer.finish()
     }
@@ -204,6 +230,7 @@ struct Done: Sendable {
             try writer.array { (writer) throws in
                 for facts in facts { facts.write(to: &writer, key: try key(of: facts, service)) }
             }
+            if isDryRun { writer.member("dry_run", true) }
         }
         return writer.finish()
     }

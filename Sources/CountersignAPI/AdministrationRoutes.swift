@@ -39,7 +39,7 @@ enum AdministrationRoutes {
         change("reinstate", "Makes a suspended license active again.", .reinstateLicense, reinstate),
         change("revoke", "Takes a license back.", .revokeLicense, revoke),
         change("renew", "Lets a license last longer.", .renewLicense, renew),
-        change("reissue", "Gives a license a new key.", .reissueLicense, reissue),
+        change("reissue", "Gives a license a new key.", .reissueLicense, tellsKey: true, reissue),
         change("release-seat", "Releases one seat of a license.", .releaseSeat, releaseSeat),
     ]
 
@@ -63,7 +63,7 @@ enum AdministrationRoutes {
         }
         guard let facts else { throw Problem(.licenseNotFound, "There is no such license.") }
         context.trace.license = facts.license.id
-        return .reply(.json(.ok, try Done(facts: [facts]).license(service)))
+        return .reply(.json(.ok, try Done(facts: [facts]).license(service, tellsKey: true)))
     }
 
     private static func list(_ request: HTTPRequest, _ context: inout LoopState) throws -> Outcome<Job> {
@@ -188,6 +188,7 @@ enum AdministrationRoutes {
         _ word: String,
         _ summary: String,
         _ description: RouteDescription,
+        tellsKey: Bool = false,
         _ read: @escaping Reading
     ) -> Endpoint {
         Endpoint(
@@ -222,7 +223,7 @@ enum AdministrationRoutes {
                 let result = try body(try LicenseService.license(id, in: db), product, db)
                 return [(id, result.key, result.isReleased)]
             } render: { done in
-                try done.license(service)
+                try done.license(service, tellsKey: tellsKey)
             }
         }
     }

@@ -95,6 +95,8 @@ public struct LoopState: ~Copyable, LoopContext {
 
     /// See `LoopContext`: the one place where an error meets a status.
     public mutating func response(to error: any Error, for request: RequestOutline) -> HTTPResponse {
+        // No failure, but thrown as one, so that the writer undid it.
+        if let dryRun = error as? DryRun { return dryRun.answer }
         var problem = Problem(error)
         if let report = problem.report {
             shared.log.write(

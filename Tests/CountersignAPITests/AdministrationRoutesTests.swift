@@ -250,6 +250,83 @@ import Testing
         #expect(Set(keys).count == LicenseForms.mostIssued)
     }
 
+    @Test("the key is told where the command line tells it: by show, issue and reissue, and by nothing else")
+    func keys() throws {
+        var api = try TestAPI.open()
+        let license = try api.sell(end: .at(Catalog.start.adding(seconds: 60)))
+        let seat = try #require(api.activate(license.key)["activation", "id"]?.string)
+        #expect(api.admin("GET", "\(path)/\(license.id)")["license", "key"]?.string == license.key)
+        let reissued = api.admin("POST", "\(path)/\(license.id)/reissue", #"{"reason":"x"}"#)
+        #expect(reissued["license", "key"]?.string != nil)
+
+        for (word, body) in [
+            ("suspend", #"{"reason":"x"}"#), ("reinstate", #"{"reason":"x"}"#), ("renew", #"{"duration":"P1M"}"#),
+            ("release-seat", #"{"activation":"\#(seat)"}"#), ("revoke", #"{"reason":"x"}"#),
+        ] {
+            // Done, and told again.
+            for _ in 1...2 {
+                let answer = api.admin("POST", "\(path)/\(license.id)/\(word)", body, key: word)
+                #expect(answer.status == 200 && answer["license", "key_last4"] != nil, "\(word)")
+                #expect(answer["license", "key"] == nil, "\(word)")
+            }
+        }
+    }
+
+    @Test("a dry run tells what would be, and leaves no row and no idempotency key")
+    func dryRun() throws {
+        var api = try TestAPI.open()
+        let license = try api.sell(end: .at(Catalog.start.adding(seconds: 60)))
+        let seat = try #require(api.activate(license.key)["activation", "id"]?.string)
+        func state(_ api: borrowing TestAPI) throws -> [Int64] {
+            try api.writer.write { db in
+                [
+                    try db.stateVersion(), try db.first("SELECT count(*) FROM audit", { try $0.integer() }) ?? 0,
+                    try db.first("SELECT count(*) FROM idempotency", { try $0.integer() }) ?? 0,
+                    try db.first("SELECT count(*) FROM licenses", { try $0.integer() }) ?? 0,
+                ]
+            }
+        }
+        let before = try state(api)
+        let verbs = [
+            ("suspend", #""reason":"x""#, "status", "suspended"), ("revoke", #""reason":"x""#, "status", "revoked"),
+            ("renew", #""duration":"P1M""#, "expires_at", "2027-02-15T08:01:00Z"),
+            ("reissue", #""reason":"x""#, "status", "active"),
+            ("release-seat", #""activation":"\#(seat)""#, "status", "active"),
+        ]
+
+        for (word, members, name, value) in verbs {
+            let answer = api.admin(
+                "POST",
+                "\(path)/\(license.id)/\(word)",
+                #"{\#(members),"dry_run":true}"#,
+                key: "k-\(word)"
+            )
+            #expect(answer.status == 200 && answer["dry_run"]?.bool == true, "\(word)")
+            #expect(answer["license", name]?.string == value, "\(word)")
+            #expect(answer["license", "key"] == nil, "a key of a dry run opens nothing")
+        }
+        let issue = #"{"product":"acme/editor","plan":"\#(license.plan.code.text)","order_id":"o-1""#
+        let issued = api.admin("POST", path, issue + #","dry_run":true}"#, key: "k-issue")
+
+        #expect(issued.status == 200 && issued["licenses"]?.count == 1 && issued["dry_run"]?.bool == true)
+        #expect(try state(api) == before)
+        #expect(api.validate(license.key).code == "VALID")
+        let done = api.admin("POST", path, issue + #","dry_run":false}"#, key: "k-issue")
+        #expect(done.status == 200 && done["dry_run"] == nil)
+        #expect(try state(api) != before)
+        #expect(api.admin("POST", path, issue + #","dry_run":"yes"}"#).pointers == ["/dry_run"])
+    }
+
+    @Test("what a dry run would be refused is refused")
+    func refusedDryRun() throws {
+        var api = try TestAPI.open()
+        let license = try api.sell()
+
+        let answer = api.admin("POST", "\(path)/\(license.id)/renew", #"{"duration":"P1M","dry_run":true}"#)
+
+        #expect(answer.status == 409 && answer.code == "NOT_RENEWABLE")
+    }
+
     @Test("a list filters by the customer's address and goes on by its cursor")
     func list() throws {
         var api = try TestAPI.open()

@@ -54,8 +54,7 @@ enum MasterKeyCommands {
         }
         if target != "-" {
             // A dry run makes the file, but without the key in it, and takes it away again.
-            let bytes = context.isDryRun ? Array("dry run
-".utf8) : key.fileText
+            let bytes = context.isDryRun ? Array("dry run\n".utf8) : key.fileText
             let isNew: Bool
             do throws(SystemError) {
                 isNew = try SmallFile.write(bytes, to: target, replaces: false)
