@@ -21,7 +21,7 @@ enum AdministrationRoutes {
             "admin.licenses.list",
             .get,
             "/v1/admin/licenses",
-            "Lists licenses, page by page.",
+            "Lists licenses, page by page; order_id finds one whose order id no path can carry.",
             .listLicenses,
             credential: .administration,
             handler: list
@@ -82,10 +82,14 @@ enum AdministrationRoutes {
         var filter = LicenseFilter(
             vendor: caller.vendor.id,
             plan: read("plan") { text throws(ValueFault) in try PlanCode(text) },
+            status: read("status") { text throws(ValueFault) in try word(text) },
             customerEmail: read("customer_email") { text throws(ValueFault) in try EmailAddress(text) },
             mode: caller.mode,
             orderID: read("order_id", LicenseForms.orderID)
         )
+        if let mode: Mode = read("mode", word), mode != caller.mode {
+            throw Problem(.forbidden, "The mode is the credential's.")
+        }
         let cursor = read("cursor") { text throws(ValueFault) in
             guard let cursor = License.ID(text) else { throw ValueFault("is none of this list") }
             return cursor
@@ -110,6 +114,15 @@ enum AdministrationRoutes {
             writer.member("next", orNull: page.next?.text)
         }
         return .reply(.json(.ok, writer.finish()))
+    }
+
+    private static func word<Word: RawRepresentable<String> & CaseIterable>(
+        _ text: String
+    ) throws(ValueFault) -> Word {
+        guard let word = Word(rawValue: text) else {
+            throw ValueFault("must be one of " + Word.allCases.map(\.rawValue).joined(separator: ", "))
+        }
+        return word
     }
 
     // MARK: Issue

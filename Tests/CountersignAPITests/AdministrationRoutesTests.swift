@@ -327,6 +327,36 @@ import Testing
         #expect(answer.status == 409 && answer.code == "NOT_RENEWABLE")
     }
 
+    @Test("a list takes every filter of the command line's, and refuses a value that is none")
+    func filters() throws {
+        var api = try TestAPI.open()
+        let plan = try api.plan()
+        for order in ["o/1", "o 2"] {
+            let body =
+                #"{"product":"acme/editor","plan":"\#(plan)","order_id":"\#(order)","customer_email":"a@example.com"}"#
+            #expect(api.admin("POST", path, body).status == 200)
+        }
+        let listed = try #require(api.admin("GET", "\(path)?order_id=o%2F1")["licenses"]?.elements.map(Array.init))
+        let id = try #require(listed.first?["id"]?.string)
+        #expect(api.admin("POST", "\(path)/\(id)/suspend", #"{"reason":"x"}"#).status == 200)
+
+        for (query, count) in [
+            ("status=suspended", 1), ("status=active", 2), ("status=expired", 0), ("order_id=o%202", 1),
+            ("plan=\(plan)", 3), ("plan=none", 0), ("customer_email=A%40example.com", 2), ("mode=live", 3),
+            ("product=acme%2Feditor", 3), ("status=active&order_id=o%2F1", 0),
+        ] {
+            let answer = api.admin("GET", "\(path)?\(query)")
+            #expect(answer.status == 200 && answer["licenses"]?.count == count, "\(query)")
+        }
+        for query in [
+            "status=Suspended", "plan=A%20B", "customer_email=x", "order_id=", "mode=Live", "limit=x", "cursor=x",
+        ] {
+            let answer = api.admin("GET", "\(path)?\(query)")
+            #expect(answer.status == 400 && answer.pointers == ["/\(query.prefix { $0 != "=" })"], "\(query)")
+        }
+        #expect(api.admin("GET", "\(path)?mode=test").status == 403)
+    }
+
     @Test("a list filters by the customer's address and goes on by its cursor")
     func list() throws {
         var api = try TestAPI.open()
