@@ -202,7 +202,8 @@ extension Setting {
             \.limits.rate.wrongKeysPerMinute,
             .integer(1...10_000_000, "requests a minute", zero: "no limit"),
             isReloadable: true,
-            "Requests with unknown license keys from one client address."
+            "Requests with unknown license keys from one client address. After as many, only keys whose seat the install holds "
+                + "are answered, so that nobody guesses on; who shares the address and activates waits."
         ),
         Setting(
             "limits.rate.admin_per_minute",

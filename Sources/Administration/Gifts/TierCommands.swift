@@ -43,7 +43,8 @@ enum TierCommands {
     private static let create = Command(
         "admin tier create",
         .writes,
-        "makes a spend tier: features for installs whose store purchases add up to enough",
+        "makes a spend tier: features for installs whose own store purchases add up to enough; what a family shares is "
+            + "no spend of theirs",
         [
             CommonParameters.product.specification, code.specification, currency.required.specification,
             threshold.required.specification, features.required.specification, duration.specification,

@@ -97,7 +97,7 @@ enum StoreOptions {
     private static let reviewAccess = Parameter<Bool>.option(
         "review-access",
         "true|false",
-        "whether sandbox purchases give something to live apps, for App Review (true)"
+        "whether sandbox purchases give something to live apps, for App Review (true); false ends what they give, too"
     ) { (text) throws(ValueFault) in try CommonParameters.truth(text) }
 
     private static let renewalLeeway = Parameter<CalendarDuration>.option(
