@@ -128,6 +128,28 @@ import Testing
         #expect(try console.json("admin vendor show acme").at("vendor.name")?.string == "Acme Software")
     }
 
+    @Test("a key of a product that keeps none is shown by the run that made it, and by no other")
+    func keysShownOnce() throws {
+        let document =
+            #"{"vendors":[{"slug":"a","products":[{"slug":"p","settings":{"keep_license_keys":false},"#
+            + #""features":[{"code":"pro"}],"plans":[{"code":"pro","features":["pro"]}],"#
+            + #""licenses":[{"order_id":"1","plan":"pro"}]}]}]}"#
+
+        let would = try applied(document, "--dry-run")
+        let first = try applied(document)
+        let second = try applied(document)
+        let wouldAgain = try applied(document, "--dry-run")
+
+        let key = try #require(first.at("licenses.0.key")?.string)
+        let id = first.at("licenses.0.id")?.string
+        #expect(first["notes"]?.texts.contains { $0.contains("this once") } == true)
+        #expect(try console.json("admin license show \(key)").at("license.id")?.string == id)
+        #expect(would.at("licenses.0.key")?.isNull == true)
+        for later in [second, wouldAgain] {
+            #expect(later.at("licenses.0.id")?.string == id && later.at("licenses.0.key")?.isNull == true)
+        }
+    }
+
     @Test("another key prefix is refused once licenses were issued: keys that were sold are read by it")
     func keyPrefixStays() throws {
         let sold =

@@ -28,13 +28,18 @@ enum SeedCommand {
         let isDryRun = work.isDryRun
         let service = LicenseService(keys: work.keys, entropy: work.entropy)
         // Also those of earlier runs; in a dry run, those alone.
+        var showsKeysOnce = false
         let licenses = try work.read { db in
-            try outcome.licenses.map { order, id in
-                let isKept = try !isDryRun || service.facts(of: id, .summary, at: work.now, in: db) != nil
-                return (order: order, id: isKept ? id : nil, key: isKept ? try service.currentKey(of: id, in: db) : nil)
+            try outcome.licenses.map { order, id, made in
+                let isThere = try !isDryRun || service.facts(of: id, .summary, at: work.now, in: db) != nil
+                let kept = isThere ? try service.currentKey(of: id, in: db) : nil
+                // Of a product that keeps no keys, the run that makes one alone can tell it.
+                if isThere, kept == nil, made != nil { showsKeysOnce = true }
+                return (order: order, id: isThere ? id : nil, key: isThere ? kept ?? made : nil)
             }
         }
         var notes: [String] = []
+        if showsKeysOnce { notes.append("keys of products that keep none are shown this once") }
         if outcome.secrets.contains(where: { $0.record.kind != .publishable }), !isDryRun {
             notes.append("tokens are shown this once")
         }

@@ -36,7 +36,7 @@ extension SeedRun {
             issued.isRepeated ? .unchanged : .created,
             "license \(name) \(order ?? issued.license.id.text)"
         )
-        outcome.licenses.append((order, issued.license.id))
+        outcome.licenses.append((order, issued.license.id, issued.key?.text))
     }
 
     func write(

@@ -12,7 +12,8 @@ struct SeedRun {
         var changed: [String] = []
         var unchanged = 0
         var secrets: [IssuedCredential] = []
-        var licenses: [(orderID: String?, id: License.ID)] = []
+        /// With the keys that this run made or imported. Secrets.
+        var licenses: [(orderID: String?, id: License.ID, key: String?)] = []
         var connections: [StoreConnection] = []
 
         mutating func note(_ outcome: CatalogService.Outcome, _ name: String) {
