@@ -6,7 +6,8 @@ enum ConfiguredCommand {
     /// Reads the configuration for one command line.
     ///
     /// - Parameter flags: Settings named by options of the command itself.
-    /// - Throws: `CommandFailure` (`CONFIGURATION`) naming every setting that is wrong.
+    /// - Throws: `CommandFailure` naming every setting that is wrong: `CONFIGURATION`, or `USAGE` where it is options of the
+    ///   command line alone whose values are none.
     static func load(
         _ environment: [String: String],
         _ options: GlobalOptions,
@@ -19,6 +20,7 @@ enum ConfiguredCommand {
             let file = try path.map { try ConfigurationFile(reading: $0) }
             return try Configuration.load(file: file, environment: environment, flags: flags)
         } catch let error as ConfigurationError {
+            if let option = error.option { throw CommandFailure.usage(error.description, option: option) }
             throw CommandFailure(code: "CONFIGURATION", error.description)
         }
     }
@@ -35,5 +37,17 @@ enum ConfiguredCommand {
             port: configuration.listen.first.map { Int($0.port) } ?? 8080,
             lockWait: .seconds(configuration.lockWaitSeconds)
         )
+    }
+}
+
+extension ConfigurationError {
+    /// The first option that is wrong, where nothing else is. A file that cannot be read is no matter of how the command
+    /// line is written.
+    fileprivate var option: String? {
+        let options = problems.compactMap { problem -> String? in
+            guard case .flag(let name) = problem.origin, !problem.setting.isEmpty else { return nil }
+            return name
+        }
+        return options.count == problems.count ? options.first : nil
     }
 }

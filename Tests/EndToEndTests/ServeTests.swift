@@ -157,6 +157,30 @@ import Testing
         #expect(lines.first?.contains(named) == true)
     }
 
+    @Test(
+        "an option whose value is none ends with 2, as on every command, also beside other settings",
+        arguments: [
+            ["--loops", "0x"], ["--loops", "257"], ["--loops="], ["--listen", "x"], ["--listen", "127.0.0.1:99999"],
+            ["--listen", "127.0.0.1:0", "--listen", "nowhere"],
+        ]
+    )
+    func wrongOption(words: [String]) throws {
+        let program = try Program()
+        let process = program.process(["serve", "--json"] + words, ["COUNTERSIGN_LOCK_WAIT": "0"])
+        let errors = Pipe()
+        process.standardError = errors
+
+        try process.run()
+        let text = try errors.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+
+        #expect(process.terminationStatus == 2)
+        let object = try #require(try JSONSerialization.jsonObject(with: text) as? [String: [String: Any]])
+        #expect(object["error"]?["code"] as? String == "USAGE")
+        #expect(object["error"]?["option"] as? String == words[0].split(separator: "=").first.map(String.init))
+        #expect(!FileManager.default.fileExists(atPath: program.data))
+    }
+
     @Test("a port that is taken stops the start and is named")
     func portTaken() throws {
         let program = try Program()
