@@ -41,7 +41,7 @@ import Testing
             try #require(chmod(file, 0o600) == 0)
         }
 
-        let outcome = try program.run(arguments: command.words + [file])
+        let outcome = try program.run(command.words + [file])
 
         #expect(outcome.code == 1 && outcome.output.isEmpty)
         #expect(outcome.errors.filter { $0 == "\n" }.count == 1)
@@ -56,7 +56,7 @@ import Testing
         let (program, folder) = try shop(folder: 0o700, of: Self.owner)
         let file = folder + "/file"
 
-        let outcome = try program.run(arguments: (word == "backup" ? [] : ["admin", "master-key"]) + [word, file])
+        let outcome = try program.run((word == "backup" ? [] : ["admin", "master-key"]) + [word, file])
 
         #expect(outcome.code == 0, "\(outcome.errors)")
         let facts = try FileManager.default.attributesOfItem(atPath: file)

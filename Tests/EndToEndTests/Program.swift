@@ -38,10 +38,11 @@ final class Program {
 
     /// Runs a command to its end.
     func run(_ arguments: String..., environment: [String: String] = [:]) throws -> Outcome {
-        try run(arguments: arguments, environment: environment)
+        try run(arguments, environment: environment)
     }
 
-    func run(arguments: [String], environment: [String: String] = [:]) throws -> Outcome {
+    /// Runs a command to its end.
+    func run(_ arguments: [String], environment: [String: String] = [:]) throws -> Outcome {
         let process = process(arguments, environment)
         let files = ["out", "err"].map { "\(folder)/\(UUID().uuidString).\($0)" }
         process.standardOutput = try newFile(files[0])

@@ -75,7 +75,7 @@ import Testing
             "admin product set acme/editor trial_duration= free_tier=false",
             "admin plan edit --product acme/editor --code pro --seats 7",
         ] {
-            #expect(try program.run(arguments: line.split(separator: " ").map(String.init)).code == 0)
+            #expect(try program.run(line.split(separator: " ").map(String.init)).code == 0)
         }
 
         let server = try program.serve("--demo")
