@@ -50,7 +50,7 @@ struct Validate: AppQuestion {
         return Facts(judgment: judgment, state: try contact.state(of: row, in: db))
     }
 
-    func write(before facts: Facts, for contact: Contact) -> (@Sendable (borrowing WriteTransaction) throws -> Void)? {
+    func write(before facts: Facts, for contact: Contact) -> QuestionWrite? {
         guard let judgment = facts.judgment, judgment.validation.writesLease else { return nil }
         return contact.renewal(of: key)
     }
@@ -107,7 +107,7 @@ struct Heartbeat: AppQuestion {
         return Facts(license: license, decision: decision, state: try contact.requiredState(of: install, in: db))
     }
 
-    func write(before facts: Facts, for contact: Contact) -> (@Sendable (borrowing WriteTransaction) throws -> Void)? {
+    func write(before facts: Facts, for contact: Contact) -> QuestionWrite? {
         guard case .granted(let renewal)? = facts.decision, renewal.writesLease else { return nil }
         return contact.renewal(of: key)
     }
@@ -203,10 +203,11 @@ struct Sync: AppQuestion {
 
 extension Contact {
     /// The job that renews the calling install's lease, where one is still due.
-    fileprivate func renewal(of key: KeyClaim) -> (@Sendable (borrowing WriteTransaction) throws -> Void)? {
+    fileprivate func renewal(of key: KeyClaim) -> QuestionWrite? {
         guard let install else { return nil }
         return { db in
             _ = try services.seats.renewLease(key, on: install, for: caller, at: now, in: db)
+            return nil
         }
     }
 

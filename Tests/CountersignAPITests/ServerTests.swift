@@ -78,7 +78,8 @@ import Testing
                 "GET / HTTP/1.1\r\nHost: h\r\nX: \(String(repeating: "a", count: 17_000))\r\n\r\n", 431,
                 "HEADERS_TOO_LARGE"
             ),
-            ("BREW / HTTP/1.1\r\nHost: h\r\n\r\n", 501, "NOT_IMPLEMENTED"),
+            ("BREW /v1/activate HTTP/1.1\r\nHost: h\r\n\r\n", 405, "METHOD_NOT_ALLOWED"),
+            ("BREW /v1/coffee HTTP/1.1\r\nHost: h\r\n\r\n", 404, "NOT_FOUND"),
             ("GET / HTTP/2.0\r\nHost: h\r\n\r\n", 505, "VERSION_NOT_SUPPORTED"),
             ("GET / HTTP/1.1\r\nHost: h\r\nExpect: nonsense\r\n\r\n", 417, "EXPECTATION_FAILED"),
             ("GET /v1/activate HTTP/1.1\r\nHost: h\r\n\r\n", 405, "METHOD_NOT_ALLOWED"),

@@ -14,6 +14,7 @@ extension Schema {
             productName.described("Needed with a credential for all products of a vendor; implied by a product's.")
         ),
         .free("mode", words(of: Mode.self).described("The credential's own; another is 403.")),
+        .free("dry_run", boolean.described("Do everything, then undo it: the answer tells what would be.")),
         .free("idempotency_key", string(1...IdempotentCall.longestKey).described("As the field `Idempotency-Key`.")),
     ]
 
@@ -25,7 +26,10 @@ extension Schema {
     static let issueRequest = object(
         [
             .required("plan", code.examples("pro")),
-            .free("count", integer(1...100).described("1 where it is left out, and with `order_id`.")),
+            .free(
+                "count",
+                integer(1...Int64(LicenseForms.mostIssued)).described("1 where it is left out, and with `order_id`.")
+            ),
             .free(
                 "order_id",
                 line.described("The same order again is answered with the same license. At most 200 characters.")
@@ -116,9 +120,11 @@ extension Schema {
         .optional("notice", string()),
     ])
 
-    static let licenseAnswer = object([.required("license", .reference(.administeredLicense))])
+    private static let dryRun = SchemaMember.optional("dry_run", constant(true).described("It was one."))
 
-    static let licensesAnswer = object([.required("licenses", list(of: .reference(.administeredLicense)))])
+    static let licenseAnswer = object([.required("license", .reference(.administeredLicense)), dryRun])
+
+    static let licensesAnswer = object([.required("licenses", list(of: .reference(.administeredLicense))), dryRun])
 
     static let licensePage = object([
         .required("licenses", list(of: .reference(.administeredLicense))),
@@ -131,5 +137,6 @@ extension Schema {
     static let releaseSeatAnswer = object([
         .required("released", boolean.described("Whether the seat was held until now.")),
         .required("license", .reference(.administeredLicense)),
+        dryRun,
     ])
 }
