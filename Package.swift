@@ -127,6 +127,13 @@ let package = Package(
                 "SystemPrimitives",
             ]
         ),
+        .testTarget(
+            name: "ModelTests",
+            dependencies: [
+                "CountersignAPI", "HTTPServer", "LicensingServices", "Licensing", "Storage", "Bundles", "StrictJSON",
+                "Cryptography",
+            ]
+        ),
         .testTarget(name: "EndToEndTests", dependencies: ["countersign", "StrictJSON", "Cryptography", "Bundles"]),
     ],
     swiftLanguageModes: [.v6]

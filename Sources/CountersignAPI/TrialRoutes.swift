@@ -24,7 +24,10 @@ struct AskTrial: AppQuestion {
 
     func facts(for contact: Contact, install: Install?, in db: borrowing Snapshot) throws -> Facts {
         let state = try contact.requiredState(of: install, in: db)
-        guard let install else { return Facts(state: state, isDue: true, token: nil) }
+        // What an unknown install, or one that tells another machine, is asking for is decided once that is written.
+        guard let install, !contact.mustBeRecorded(install) else {
+            return Facts(state: state, isDue: true, token: nil)
+        }
         return Facts(
             state: state,
             isDue: try TrialService.isDue(

@@ -95,7 +95,8 @@ public struct Gift: Hashable, Sendable {
             Grant(
                 feature: $0,
                 reference: .gift(id),
-                starts: starts,
+                // A clock that was set back a little must not take what was given just before.
+                starts: min(starts, now),
                 ends: ends,
                 offlineLife: settings.offlineLife,
                 leaseEnd: leaseEnd

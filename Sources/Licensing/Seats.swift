@@ -56,18 +56,21 @@ extension Activation {
         return now < end
     }
 
-    /// Whether a validation or heartbeat should write a new lease end: half of the lease is over, or none was kept yet.
+    /// Whether a validation or heartbeat should write the lease: half of it is over, none was kept yet, or one was kept
+    /// that the plan has no more.
     func leaseRenewalIsDue(at now: Timestamp, leaseSeconds: Int64?) -> Bool {
-        guard let leaseSeconds, let end = leaseEnd(leaseSeconds: leaseSeconds) else { return false }
+        guard let leaseSeconds, let end = leaseEnd(leaseSeconds: leaseSeconds) else { return leaseRenewedAt != nil }
         return leaseExpiresAt == nil || end.seconds(since: now) <= leaseSeconds / 2
     }
 
-    /// The seat after its lease was renewed at `now`; unchanged where the plan has no lease.
+    /// The seat after its lease was renewed at `now`.
+    ///
+    /// Where the plan has none, one from before is forgotten: should the plan have one again, it must not be found over
+    /// that of a seat whose holder was here all the time.
     func renewed(at now: Timestamp, leaseSeconds: Int64?) -> Activation {
-        guard let leaseSeconds else { return self }
         var activation = self
-        activation.leaseRenewedAt = now
-        activation.leaseExpiresAt = now.adding(seconds: leaseSeconds)
+        activation.leaseRenewedAt = leaseSeconds == nil ? nil : now
+        activation.leaseExpiresAt = leaseSeconds.map { now.adding(seconds: $0) }
         return activation
     }
 

@@ -106,6 +106,23 @@ import Testing
         #expect(!api.post(path, body(1, more + machine)).wrote, "once is enough")
     }
 
+    @Test("a call that tells another machine and asks for a trial starts the one that counts from then on")
+    func trialOfAnotherMachine() throws {
+        var api = try open()
+        try set(api, [.trialDuration: "0"])
+        func on(_ machine: String) -> String { #","fingerprint":"\#(machine)""# }
+        _ = api.post("/v1/trial", body(1, on("laptop-4711")))
+        _ = api.post("/v1/trial", body(2, on("desktop-0815")))
+        _ = api.post("/v1/trial", body(1, on("desktop-0815")))
+        try set(api, [.trialStart: "explicit", .trialDuration: "P14D"])
+        #expect(api.post("/v1/trial", body(2, on("desktop-0815"))).code == "TRIAL_ACTIVE")
+        #expect(api.post("/v1/trial", body(1)).code == "TRIAL_ACTIVE", "its machine's")
+
+        let moved = api.post("/v1/trial", body(1, on("tablet-1234")))
+
+        #expect(moved.code == "TRIAL_ACTIVE" && moved["trial_token"]?.string != nil)
+    }
+
     @Test("sync, validate and trial agree to the second: active until the last one, then rejected without a grant")
     func agree() throws {
         var api = try open()

@@ -23,6 +23,23 @@ import Testing
         #expect(!seat.isHeld(at: now.adding(seconds: 60), leaseSeconds: 60))
     }
 
+    @Test("a lease from before the plan had none is forgotten by whoever calls, once, and never found over")
+    func formerlyFloating() throws {
+        let license = try License.fixture(plan: .fixture())
+        let seat = Activation.fixture(1, leaseRenewedAt: now, leaseExpiresAt: now.adding(seconds: 600))
+        let later = now.adding(days: 30)
+
+        let heartbeat = try #require(license.heartbeatDecision(seat: seat, at: later).value)
+        let validation = license.validation(isInstallGiven: true, seat: seat, keyIsReplaced: false, at: later)
+        let again = try #require(license.heartbeatDecision(seat: heartbeat.seat, at: later).value)
+
+        #expect(heartbeat.writesLease && validation.writesLease && !again.writesLease)
+        var seen = heartbeat.seat
+        seen.lastSeenAt = later
+        #expect(seen.isHeld(at: later.adding(seconds: 599), leaseSeconds: 600))
+        #expect(validation.seat?.leaseRenewedAt == nil)
+    }
+
     @Test("a released seat is not held")
     func released() {
         #expect(!Activation.fixture(1, releasedAt: now).isHeld(at: now, leaseSeconds: nil))

@@ -207,7 +207,8 @@ package enum ActivationStore {
         )
     }
 
-    /// The fingerprint by which a reinstall last took a seat of this license over from the install.
+    /// The fingerprint by which a reinstall last took a seat of this license over from the install, unless it is known
+    /// that two machines share it: instants are no order, several take-overs may share one and a clock may go back.
     package static func fingerprintOfReplacement<DB: Queries & ~Copyable>(
         of install: Install.ID,
         on license: License.ID,
@@ -216,7 +217,10 @@ package enum ActivationStore {
         try db.first(
             """
             SELECT fingerprint FROM seat_takeovers
-            WHERE license_id = :license_id AND from_install_id = :install_id ORDER BY taken_over_at DESC LIMIT 1
+            WHERE license_id = :license_id AND from_install_id = :install_id AND fingerprint NOT IN (
+                SELECT fingerprint FROM cloned_fingerprints WHERE license_id = :license_id
+            )
+            ORDER BY taken_over_at DESC LIMIT 1
             """,
             ["license_id": .id(license), "install_id": .id(install)],
             { row in try row.digest() }

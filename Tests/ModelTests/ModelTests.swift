@@ -1,0 +1,73 @@
+import Foundation
+import Testing
+
+/// Random operations on the product and on a model of its rules, which must tell the same.
+///
+/// `MODEL_SEED` chooses another seed, `MODEL_OPERATIONS` how many operations are done in all, and `MODEL_REPLAY` names a file
+/// with a scenario that a failure printed.
+@Suite("Model") struct ModelTests {
+    private static let environment = ProcessInfo.processInfo.environment
+    private static let seed = environment["MODEL_SEED"].flatMap { UInt64($0) } ?? 20_261_130
+    private static let operations = environment["MODEL_OPERATIONS"].flatMap { Int($0) } ?? 20_000
+    private static let parts = 8
+    private static let length = 500
+
+    /// The scenario of a number. Seeds are drawn too: streams that begin near each other would be much the same.
+    private static func scenario(_ number: Int) -> Scenario {
+        var numbered = Randomness(seed: seed)
+        let start = numbered.next()
+        var seeds = Randomness(seed: start ^ UInt64(number))
+        var generator = Generator(seed: seeds.next())
+        return generator.scenario(length)
+    }
+
+    @Test("random operations are answered as the rules say", arguments: 0..<parts)
+    func random(part: Int) throws {
+        let market = try Market()
+        let run = Run(market: market)
+        let count = (Self.operations / Self.parts + Self.length - 1) / Self.length
+        for number in 0..<count {
+            let scenario = Self.scenario(part * count + number)
+            do {
+                try run.play(scenario)
+            } catch {
+                Issue.record(Comment(rawValue: try report(scenario, error, part, in: market)))
+                return
+            }
+        }
+    }
+
+    @Test("a scenario of a file is answered as the rules say", .enabled(if: environment["MODEL_REPLAY"] != nil))
+    func replay() throws {
+        let path = try #require(Self.environment["MODEL_REPLAY"])
+        let scenario = try JSONDecoder().decode(Scenario.self, from: Data(contentsOf: URL(fileURLWithPath: path)))
+        try Run(market: Market()).play(scenario)
+    }
+
+    /// Shrinks what failed, and says how to see it again.
+    private func report(_ scenario: Scenario, _ error: any Error, _ part: Int, in market: Market) throws -> String {
+        var cause = error
+        let run = Run(market: market)
+        let small = shrunk(scenario) { scenario in
+            do {
+                try run.play(scenario)
+                return false
+            } catch {
+                cause = error
+                return true
+            }
+        }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        let json = String(decoding: try encoder.encode(small), as: UTF8.self)
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("model-scenario-\(part).json").path
+        try Data(json.utf8).write(to: URL(fileURLWithPath: path))
+        do { try run.play(small) } catch { cause = error }
+        return """
+            seed \(Self.seed): \(cause)
+            \(small.operations.count) of \(scenario.operations.count) operations are left; to see it again:
+            MODEL_REPLAY=\(path) swift test --filter ModelTests/replay
+            \(json)
+            """
+    }
+}
