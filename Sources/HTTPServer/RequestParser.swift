@@ -76,15 +76,15 @@ struct RequestParser: Sendable {
     // MARK: Request line
 
     private func checkUnfinishedRequestLine(_ line: UnsafeRawBufferPointer) throws(HTTPFailure) {
-        guard let space = line.firstOffset(of: 0x20) else {
-            guard line.count <= RequestParser.methodBytes else {
-                guard line.prefix(RequestParser.methodBytes).allSatisfy(isToken) else {
-                    throw .malformedRequest(reason: "The method is not a token.")
-                }
-                throw .methodNotImplemented
+        let space = line.firstOffset(of: 0x20)
+        // By where the method ends or by how much of it is there: alike however the bytes arrive.
+        guard space ?? line.count <= RequestParser.methodBytes else {
+            guard line.prefix(RequestParser.methodBytes).allSatisfy(isToken) else {
+                throw .malformedRequest(reason: "The method is not a token.")
             }
-            return
+            throw .methodNotImplemented
         }
+        guard let space else { return }
         guard line.count - space <= targetBytes + 16 else { throw .uriTooLong }
     }
 

@@ -120,7 +120,10 @@ import Testing
             ("GET /\(String(repeating: "a", count: 9 << 10))", .uriTooLong),
             ("GET / HTTP/1.1\r\nX: \(String(repeating: "a", count: 16 << 10))", .headersTooLarge),
             ("GET / HTTP/1.1\r\n\(String(repeating: "X: v\r\n", count: 101))", .headersTooLarge),
+            // However much of it is there.
             (String(repeating: "A", count: 40), .methodNotImplemented),
+            (String(repeating: "A", count: 40) + " /p", .methodNotImplemented),
+            (String(repeating: "A", count: 40) + " /p HTTP/1.1\r\nHost: h\r\n\r\n", .methodNotImplemented),
         ] as [(String, HTTPFailure)]
     )
     func otherFailures(text: String, failure: HTTPFailure) {
