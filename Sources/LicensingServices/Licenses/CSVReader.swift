@@ -125,6 +125,7 @@ struct CSVWriter {
 
     /// Appends one record.
     mutating func record(_ fields: some Sequence<String>) {
+        let start = bytes.count
         var isFirst = true
         for field in fields {
             if !isFirst { bytes.append(UInt8(ascii: ",")) }
@@ -145,6 +146,8 @@ struct CSVWriter {
             }
             bytes.append(UInt8(ascii: "\""))
         }
+        // One empty field alone must not look like an empty line, which is none at the end.
+        if bytes.count == start { bytes.append(contentsOf: "\"\"".utf8) }
         bytes.append(contentsOf: [UInt8(ascii: "\r"), UInt8(ascii: "\n")])
     }
 }
