@@ -67,12 +67,16 @@ import Testing
             )
             try console.json("admin trial issue --product acme/editor --until 2100-01-01")
         }
-        let all = try console.json(list)[name]?.elements?.map { String(decoding: $0.source, as: UTF8.self) }
+        // By name: what is told of a trial depends on the second.
+        func names(_ page: JSONValue) -> [String] {
+            page[name]?.elements?.compactMap { ($0["id"] ?? $0["code"])?.string } ?? []
+        }
+        let all = names(try console.json(list))
 
         var (read, cursor): ([String], String?) = ([], nil)
         repeat {
             let page = try console.json("\(list) --limit 2" + (cursor.map { " --cursor \($0)" } ?? ""))
-            read += page[name]?.elements?.map { String(decoding: $0.source, as: UTF8.self) } ?? []
+            read += names(page)
             cursor = page["next"]?.string
         } while cursor != nil
 
