@@ -172,8 +172,10 @@ extension LoopState {
             try lookAtFirstContacts(contact, install)
             return .write(for: contact.origin) { db in
                 if contact.isFirst(install) { try contact.passFirstContact(in: db) }
+                // The question's own write first: it must see what there was before this contact, to tell a new trial.
+                let refusal = try write?(db)
                 if isNew { try contact.record(in: db) }
-                return try write?(db)
+                return refusal
             } then: { refusal, context in
                 if let refusal {
                     context.trace(contact, install)

@@ -53,9 +53,9 @@ extension Shop {
         let told: Told
         if isNew || write != nil {
             try opened.writer.write { db in
-                if isNew { try contact.record(in: db) }
                 // Nobody is limited here.
                 _ = try write?(db)
+                if isNew { try contact.record(in: db) }
             }
             let (again, facts) = try opened.reader.snapshot { db in
                 let contact = try contact.renewed(in: db)

@@ -263,6 +263,16 @@ private struct LimitedAPI: ~Copyable {
         #expect(later.code == "TRIAL_ACTIVE")
     }
 
+    @Test("new trials of an address have their limit whichever way they start", arguments: TrialStart.allCases)
+    func trialsOfEitherStart(start: TrialStart) throws {
+        let settings = ProductSettings(trialDuration: try CalendarDuration("P14D"), trialStart: start)
+        var limited = try LimitedAPI(settings: settings) { $0.trialsPerDay = 2 }
+
+        let answers = try (1...3).map { try limited.post("/v1/trial", #"{"install_id":"\#(installID($0))"}"#) }
+
+        #expect(answers.map(\.code) == ["TRIAL_ACTIVE", "TRIAL_ACTIVE", "RATE_LIMITED"])
+    }
+
     @Test("a trial that its machine had before is no new one, and of calls in flight for one trial, one is counted")
     func trialsOfOneMachine() throws {
         let settings = ProductSettings(trialDuration: try CalendarDuration("P14D"), trialStart: .explicit)
