@@ -253,12 +253,12 @@ extension Trial {
     /// The grants that an install has by its trial at `now`: the features of the product's trial plan while it runs.
     ///
     /// - Parameters:
-    ///   - plan: The product's `trialPlan`; `nil`: the trial gives nothing.
+    ///   - plan: The product's `trialPlan`.
     ///   - settings: The product's.
     ///   - now: The time.
-    public func grants(of plan: Plan?, under settings: ProductSettings, at now: Timestamp) -> [Grant] {
+    public func grants(of plan: Plan, under settings: ProductSettings, at now: Timestamp) -> [Grant] {
         let status = settings.trialStatus(of: self, at: now)
-        guard let plan, status.state == .active, let end = status.endsAt else { return [] }
+        guard status.state == .active, let end = status.endsAt else { return [] }
         let environment = plan.environment.flatMap { $0.isEmpty ? nil : $0 }
         return plan.features.map { feature in
             Grant(

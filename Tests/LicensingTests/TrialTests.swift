@@ -332,6 +332,5 @@ extension Trial {
             }
         )
         #expect(trial.grants(of: plan, under: settings(week), at: now.adding(days: 7)).isEmpty)
-        #expect(trial.grants(of: nil, under: settings(week), at: now).isEmpty)
     }
 }

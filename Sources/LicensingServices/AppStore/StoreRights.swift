@@ -27,15 +27,17 @@ public enum StoreRights {
         at now: Timestamp,
         in db: borrowing DB
     ) throws -> [Grant] {
-        // What an install presented belongs to a connection of its product.
-        guard try StoreConnectionStore.exists(of: install.product, in: db) else { return [] }
         let links = try PurchaseLinkStore.all(of: install.id, in: db)
         guard !links.isEmpty else { return [] }
         var connections = ConnectionTable()
         var grants: [Grant] = []
         for link in links {
-            guard let connection = try connections.connection(link.connection, in: db) else { continue }
+            let connection = try connections.connection(link.connection, in: db)
             let presented = try presented(link, under: connection, in: install.mode, in: db)
+            if presented.history.purchases.isEmpty {
+                _ = try AppPurchaseStore.find(link.originalTransactionID, under: link.connection, in: db)
+                    .referred("a purchase")
+            }
             if presented.isTaken(in: install.mode) {
                 grants += presented.history.grants(
                     under: connection,
@@ -119,7 +121,7 @@ public enum StoreRights {
         var connections = ConnectionTable()
         var presented: [Presented] = []
         for link in try PurchaseLinkStore.all(of: install.id, in: db) {
-            guard let connection = try connections.connection(link.connection, in: db) else { continue }
+            let connection = try connections.connection(link.connection, in: db)
             presented.append(try Self.presented(link, under: connection, in: install.mode, in: db))
         }
         return presented
@@ -157,9 +159,9 @@ public enum StoreRights {
         mutating func connection<DB: Queries & ~Copyable>(
             _ id: StoreConnectionID,
             in db: borrowing DB
-        ) throws -> StoreConnection? {
+        ) throws -> StoreConnection {
             if let known = connections[id] { return known }
-            let found = try StoreConnectionStore.find(id, in: db)
+            let found = try StoreConnectionStore.find(id, in: db).referred("a connection")
             connections[id] = found
             return found
         }

@@ -114,10 +114,20 @@ extension Product {
     }
 
     private static func checkedExtra(_ text: String) throws(ValueFault) -> String {
+        guard let object = ProductSettings.extra(text) else {
+            throw ValueFault("must be one JSON object, at most 16 deep")
+        }
+        return object
+    }
+}
+
+extension ProductSettings {
+    /// The one JSON object, at most 16 deep, that `text` is: as it was written, without the blanks around it; `nil` where
+    /// it is anything else. It stands in signed documents, whose other members it must not be able to write.
+    static func extra(_ text: String) -> String? {
         guard let document = try? JSONDocument(parsing: Array(text.utf8), maximumDepth: 16),
             document.root.kind == .object
-        else { throw ValueFault("must be one JSON object, at most 16 deep") }
-        // As it was written, without the blanks around it: it stands in signed documents.
+        else { return nil }
         return String(decoding: document.root.source, as: UTF8.self)
     }
 }

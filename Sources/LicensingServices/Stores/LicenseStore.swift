@@ -162,7 +162,7 @@ package enum LicenseStore {
         in db: borrowing DB
     ) throws -> [License] {
         try ActivationStore.unreleased(heldBy: install, in: db).map(\.license).sorted()
-            .compactMap { try find($0, in: db) }
+            .map { try find($0, in: db).referred("a license") }
     }
 
     /// The licenses of one customer for one product and mode.

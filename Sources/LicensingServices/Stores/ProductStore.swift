@@ -115,7 +115,9 @@ package enum ProductStore {
             freeTier: try row.bool(),
             keepLicenseKeys: try row.bool(),
             minimumVersion: try row.textOrNil(),
-            extra: try row.textOrNil()
+            extra: try row.textOrNil().map { text in
+                try row.decoded(text, "a JSON object") { ProductSettings.extra($0) }
+            }
         )
         return Product(
             id: id,

@@ -108,3 +108,12 @@ extension Row {
         StorageError(.corrupt, "a column should hold \(kind) and does not")
     }
 }
+
+extension Optional where Wrapped: ~Copyable {
+    /// What a row refers to. A reference to nothing is damage and told as such: read as "there is none" it would take a
+    /// right from somebody who has it.
+    consuming func referred(_ what: StaticString) throws -> Wrapped {
+        guard let found = self else { throw StorageError(.corrupt, "a row refers to \(what) that is not there") }
+        return found
+    }
+}

@@ -104,17 +104,6 @@ package enum StoreConnectionStore {
         }
     }
 
-    /// Whether a product is connected to any store: most need no further question.
-    package static func exists<DB: Queries & ~Copyable>(of product: Product.ID, in db: borrowing DB) throws -> Bool {
-        try db.recall(RecallKey("a product is connected", product), keeping: .many) {
-            try db.first(
-                "SELECT EXISTS (SELECT 1 FROM store_connections WHERE product_id = :product_id)",
-                ["product_id": .id(product)],
-                { row in try row.bool() }
-            )
-        } ?? false
-    }
-
     package static func find<DB: Queries & ~Copyable>(
         _ id: StoreConnectionID,
         in db: borrowing DB

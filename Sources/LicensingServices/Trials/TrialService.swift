@@ -38,7 +38,11 @@ public struct TrialService: Sendable {
         at now: Timestamp,
         in db: borrowing DB
     ) throws -> TrialStanding {
-        let trial = try install.flatMap { Trial.governing(among: try TrialStore.candidates(for: $0, in: db)) }
+        let trial = try install.flatMap { install in
+            let candidates = try TrialStore.candidates(for: install, in: db)
+            if let shared = install.trial { _ = try candidates.first { $0.id == shared }.referred("a trial") }
+            return Trial.governing(among: candidates)
+        }
         return TrialStanding(trial: trial, status: settings.trialStatus(of: trial, at: now))
     }
 
@@ -52,7 +56,7 @@ public struct TrialService: Sendable {
         guard let trial = standing.trial, standing.status.state == .active, let code = product.settings.trialPlan else {
             return []
         }
-        let plan = try PlanStore.find(code, of: product.id, in: db)
+        let plan = try PlanStore.find(code, of: product.id, in: db).referred("a trial plan")
         return trial.grants(of: plan, under: product.settings, at: now)
     }
 
