@@ -47,6 +47,8 @@ public struct PurchaseHistory: Hashable, Sendable {
     public private(set) var purchases: [Purchase]
     /// The newest renewal information.
     public private(set) var renewal: RenewalInfo?
+    /// When the last period of a subscription that is known began.
+    private var lastPeriodBegan: Timestamp?
 
     /// What applying signed data did.
     public enum Change: Hashable, Sendable {
@@ -63,6 +65,11 @@ public struct PurchaseHistory: Hashable, Sendable {
         self.originalTransactionID = originalTransactionID
         self.purchases = purchases
         self.renewal = renewal
+        lastPeriodBegan = Self.lastPeriodBegan(in: purchases)
+    }
+
+    private static func lastPeriodBegan(in purchases: [Purchase]) -> Timestamp? {
+        purchases.lazy.map(\.transaction).filter { $0.type == .autoRenewable }.map(\.purchasedAt).max()
     }
 
     /// The purchase that `transaction` is a copy of.
@@ -77,6 +84,7 @@ public struct PurchaseHistory: Hashable, Sendable {
     public mutating func apply(_ transaction: StoreTransaction, id: PurchaseID) -> Change {
         precondition(transaction.originalTransactionID == originalTransactionID, "a transaction of another history")
         let key = transaction.purchaseKey
+        defer { lastPeriodBegan = Self.lastPeriodBegan(in: purchases) }
         guard let index = purchases.firstIndex(where: { $0.key == key }) else {
             purchases.append(Purchase(id: id, transaction: transaction))
             return .inserted
@@ -121,9 +129,7 @@ extension PurchaseHistory {
     }
 
     private func isLastPeriod(_ purchase: Purchase) -> Bool {
-        !purchases.contains {
-            $0.transaction.type == .autoRenewable && $0.transaction.purchasedAt > purchase.transaction.purchasedAt
-        }
+        lastPeriodBegan.map { $0 <= purchase.transaction.purchasedAt } ?? true
     }
 
     /// What `purchase` is worth at `now`.

@@ -2,13 +2,13 @@ import AppStore
 import Bundles
 import Cryptography
 import Licensing
-import LicensingServices
 import Storage
 import StoreTestSupport
 import StrictJSON
 import Testing
 
 @testable import CountersignAPI
+@testable import LicensingServices
 
 @Suite("Verifying purchases") struct StoreVerifyTests {
     @Test("a genuine purchase grants what the map says, and the next sync says so too")
@@ -256,6 +256,26 @@ import Testing
         try api.edit(connection) { $0.allowsXcode = false }
         #expect(try api.rights(token: api.catalog.testToken, mode: .test) == [])
         #expect(api.verify(jws: jws, token: api.catalog.testToken).code == "STORE_UNVERIFIED")
+    }
+
+    @Test("of one purchase that nobody signed the last periods are kept, and none of the documents")
+    func unsignedPeriods() throws {
+        var api = try TestAPI.open()
+        try api.connect(.xcode) { $0.allowsXcode = true }
+        let token = api.catalog.testToken
+        let most = StoreService.mostUnsignedPeriods
+        func show(_ number: Int, end: Int64) throws -> Received {
+            let period = month(number, end: end).with("environment", "Xcode")
+            return api.verify(jws: try api.store.sign(period, header: #"{"alg":"ES256","x5c":[""]}"#), token: token)
+        }
+
+        // The newest first: it must not be the one that goes.
+        #expect(try show(most + 10, end: 20 * day).status == 200)
+        for number in 1..<(most + 10) { #expect(try show(number, end: Int64(number - 1000) * day).status == 200) }
+
+        #expect(try api.count("SELECT count(*) FROM purchases") == most)
+        #expect(try api.count("SELECT count(*) FROM store_documents") == 0)
+        #expect(try api.rights(token: token, mode: .test).map { $0.hasPrefix("pro store ") } == [true])
     }
 
     // MARK: Mistakes

@@ -15,6 +15,9 @@ public struct StoreService: Sendable {
 
     /// How long what was signed is kept as it came: 180 days.
     public static let documentLife = CalendarDuration(days: 180)
+    /// The most periods of one purchase that are kept where nobody signed them, those that began last: whoever holds a
+    /// test key can make any number, and every bundle of their install is made from all of them.
+    static let mostUnsignedPeriods = 500
 
     /// - Parameters:
     ///   - keys: What the audit log is chained with.
@@ -78,7 +81,7 @@ public struct StoreService: Sendable {
         }
 
         let connection = try enabledConnection(presented.connection, in: db)
-        try StoreDocumentStore.keep(presented.jws, .transaction, under: connection.id, at: now, in: db)
+        try keep(presented.jws, .transaction, under: connection, at: now, in: db)
         let (history, purchase) = try apply(presented.value, under: connection, at: now, in: db)
 
         let condition = history.condition(of: purchase, under: connection, at: now)
@@ -150,6 +153,18 @@ public struct StoreService: Sendable {
         return connection
     }
 
+    /// Keeps a document as it came, as evidence. What nobody signed is none, and anybody can make any number of it.
+    private func keep(
+        _ jws: [UInt8],
+        _ kind: StoreDocumentStore.Kind,
+        under connection: StoreConnection,
+        at now: Timestamp,
+        in db: borrowing WriteTransaction
+    ) throws {
+        guard connection.environment.isSigned else { return }
+        try StoreDocumentStore.keep(jws, kind, under: connection.id, at: now, in: db)
+    }
+
     /// Folds a transaction into what is known of its purchase.
     private func apply(
         _ transaction: StoreTransaction,
@@ -167,7 +182,16 @@ public struct StoreService: Sendable {
             preconditionFailure("a history has every purchase that was applied to it")
         }
         switch change {
-        case .inserted: try PurchaseStore.insert(purchase, under: connection.id, at: now, in: db)
+        case .inserted:
+            try PurchaseStore.insert(purchase, under: connection.id, at: now, in: db)
+            if !connection.environment.isSigned, history.purchases.count > Self.mostUnsignedPeriods {
+                try PurchaseStore.removeOldest(
+                    of: history.originalTransactionID,
+                    under: connection.id,
+                    keeping: Self.mostUnsignedPeriods,
+                    in: db
+                )
+            }
         case .updated: try PurchaseStore.update(purchase, in: db)
         case .unchanged: break
         }
@@ -245,7 +269,7 @@ public struct StoreService: Sendable {
         in db: borrowing WriteTransaction
     ) throws -> StoreOutcome {
         let connection = try enabledConnection(app.connection, in: db)
-        try StoreDocumentStore.keep(app.jws, .appTransaction, under: connection.id, at: now, in: db)
+        try keep(app.jws, .appTransaction, under: connection, at: now, in: db)
         let key = app.value.purchaseKey.text
         var kept: AppPurchase
         if let known = try AppPurchaseStore.find(key, under: connection.id, in: db) {

@@ -111,6 +111,28 @@ package enum PurchaseStore {
         )
     }
 
+    /// Removes the purchases of one original transaction but for those that were made last.
+    package static func removeOldest(
+        of originalTransactionID: String,
+        under connection: StoreConnectionID,
+        keeping most: Int,
+        in db: borrowing WriteTransaction
+    ) throws {
+        try db.run(
+            """
+            DELETE FROM purchases WHERE id IN (
+                SELECT id FROM purchases
+                WHERE connection_id = :connection_id AND original_transaction_id = :original_transaction_id
+                ORDER BY purchased_at DESC, id DESC LIMIT -1 OFFSET :most
+            )
+            """,
+            [
+                "connection_id": .id(connection), "original_transaction_id": .text(originalTransactionID),
+                "most": .int(most),
+            ]
+        )
+    }
+
     /// Writes the newest renewal information of a subscription.
     package static func put(
         _ renewal: RenewalInfo,
