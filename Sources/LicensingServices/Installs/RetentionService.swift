@@ -1,9 +1,8 @@
 public import Licensing
 public import Storage
-
 internal import SystemPrimitives
 
-/// Removes rows that nothing needs any more, in portions that hold up nobody.
+/// Removes what nothing needs any more: rows, in portions that hold up nobody, and private halves of retired keys.
 public final class RetentionService: Sendable {
     /// How long idempotency records are kept.
     public static let idempotencySeconds: Int64 = 24 * 3600
@@ -35,6 +34,7 @@ public final class RetentionService: Sendable {
             limit: Self.portion,
             in: db
         )
+        try SigningKeyStore.retire(at: now, in: db)
         let hasInstalls = try removeInstalls(at: now, in: db)
         let hasDocuments = try StoreService.removeOldDocuments(at: now, portion: Self.portion, in: db)
         return records == Self.portion || hasInstalls || hasDocuments

@@ -91,6 +91,18 @@ package enum SigningKeyStore {
         )
     }
 
+    /// Has keys be retired whose time as published ones is over, and forgets their private halves, which sign nothing any
+    /// more and could only be stolen.
+    package static func retire(at now: Timestamp, in db: borrowing WriteTransaction) throws {
+        try db.run(
+            """
+            UPDATE signing_keys SET state = 'retired', private_sealed = NULL
+            WHERE state = 'retiring' AND published_until <= :now
+            """,
+            ["now": .instant(now)]
+        )
+    }
+
     package static func active<DB: Queries & ~Copyable>(
         of vendor: Vendor.ID,
         mode: Mode,
