@@ -83,7 +83,11 @@ package enum TrialStore {
         )
     }
 
-    /// Has a machine be known by a trial from now on, unless it is known by one already.
+    /// The most machines that one trial is known by. Fingerprints drift; an app that tells another one in each call must
+    /// not fill the database.
+    package static let mostMachines = 32
+
+    /// Has a machine be known by a trial from now on, unless it is known by one already, or the trial by too many.
     package static func note(
         _ fingerprint: Digest256,
         of trial: Trial,
@@ -92,12 +96,13 @@ package enum TrialStore {
         try db.run(
             """
             INSERT INTO trial_fingerprints (product_id, mode, fingerprint, trial_id)
-            VALUES (:product_id, :mode, :fingerprint, :trial_id)
+            SELECT :product_id, :mode, :fingerprint, :trial_id
+            WHERE (SELECT count(*) FROM trial_fingerprints WHERE trial_id = :trial_id) < :most
             ON CONFLICT (product_id, mode, fingerprint) DO NOTHING
             """,
             [
                 "product_id": .id(trial.product), "mode": .word(trial.mode), "fingerprint": .digest(fingerprint),
-                "trial_id": .id(trial.id),
+                "trial_id": .id(trial.id), "most": .int(Self.mostMachines),
             ]
         )
     }

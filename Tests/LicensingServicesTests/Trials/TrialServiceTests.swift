@@ -361,6 +361,24 @@ import Testing
         }
     }
 
+    // MARK: Machines
+
+    @Test("an install may tell any number of fingerprints: its trial stays one, known by the first of them")
+    func machines() throws {
+        let shop = try TrialShop([.trialDuration: "P14D"])
+        let most = TrialStore.mostMachines
+
+        for number in 0..<(most + 8) { try shop.contact("a", "machine \(number)") }
+
+        #expect(try shop.trialCount() == 1)
+        let rows = try shop.read { db in try db.first("SELECT count(*) FROM trial_fingerprints") { try $0.int() } }
+        #expect(rows == most)
+        #expect(try shop.status("a", at: Shop.day(1)).code == .trialActive)
+        for number in [0, most - 1] {
+            #expect(try shop.ask("b \(number)", "machine \(number)", at: Shop.day(1)).startedAt == Shop.noon)
+        }
+    }
+
     // MARK: Removal
 
     @Test("an install unseen for 90 days goes; its machine's first contact stays, one without a machine is new again")
