@@ -354,6 +354,34 @@ import Testing
         #expect(paged == (try ids(LicenseFilter(status: .active))))
     }
 
+    @Test("a list that looks at few licenses at a time finds the same in more pages", arguments: [1, 3, 4, 100])
+    func boundedList(most: Int) throws {
+        let service = office.service
+        for number in 0..<10 {
+            try office.issue(try office.order(end: number % 4 == 3 ? .at(noon.adding(seconds: 60)) : .plan))
+        }
+        let later = noon.adding(seconds: 60)
+        for filter in [LicenseFilter(status: .expired), LicenseFilter(product: office.product.id, mode: .test)] {
+            func page(after cursor: License.ID?, lookingAt most: Int?) throws -> LicensePage {
+                try office.read { db in
+                    try service.list(filter, after: cursor, limit: 2, lookingAt: most, at: later, in: db)
+                }
+            }
+            var (found, pages): ([License.ID], Int) = ([], 0)
+            var cursor: License.ID?
+            repeat {
+                let part = try page(after: cursor, lookingAt: most)
+                #expect(part.licenses.count <= 2)
+                found += part.licenses.map(\.license.id)
+                cursor = part.next
+                pages += 1
+            } while cursor != nil && pages < 100
+
+            #expect(found == (try page(after: nil, lookingAt: nil).licenses.map(\.license.id)))
+            #expect(pages == 10 / (most + 1) + 1)
+        }
+    }
+
     @Test("an explanation's first deciding check that fails is the answer of a validation")
     func explain() throws {
         let (service, product) = (office.service, office.product)

@@ -42,7 +42,8 @@ public struct LicenseFilter: Hashable, Sendable {
 public struct LicensePage: Sendable {
     /// In the order of their ids, which is that of their issue to the second.
     public let licenses: [LicenseFacts]
-    /// The cursor of the next page: the last license's id; `nil`: there is none.
+    /// The cursor of the next page: the last license's id, or that of the last one that was looked at; `nil`: there is
+    /// none.
     public let next: License.ID?
 }
 
@@ -55,21 +56,25 @@ extension LicenseService {
     /// - Parameters:
     ///   - cursor: The last id of the page before.
     ///   - limit: The most licenses on the page, 1 or more.
+    ///   - most: The most licenses of each product that are looked at, 1 or more: the page may then be short, or empty,
+    ///     and yet not be the last. `nil`: as many as it takes, for whoever holds up nobody.
     /// - Throws: `StorageError`.
     public func list<DB: Queries & ~Copyable>(
         _ filter: LicenseFilter,
         _ detail: LicenseDetail = .summary,
         after cursor: License.ID?,
         limit: Int,
+        lookingAt most: Int? = nil,
         at now: Timestamp,
         in db: borrowing DB
     ) throws -> LicensePage {
         precondition(limit > 0, "a page holds one license at least")
+        let end = try most.flatMap { try LicenseStore.place(after: $0, of: filter, after: cursor, in: db) }
         var found: [License] = []
         var cursor = cursor
         while found.count <= limit {
             let portion = filter.status == nil ? limit + 1 : Self.portion
-            let read = try LicenseStore.list(filter, after: cursor, limit: portion, at: now, in: db)
+            let read = try LicenseStore.list(filter, after: cursor, through: end, limit: portion, at: now, in: db)
             found += read.filter { filter.status == nil || $0.status(at: now) == filter.status }
             guard read.count == portion, let last = read.last else { break }
             cursor = last.id
@@ -77,7 +82,7 @@ extension LicenseService {
         let page = found.prefix(limit)
         return LicensePage(
             licenses: try page.map { license in try facts(of: license, detail, at: now, in: db) },
-            next: found.count > limit ? page.last?.id : nil
+            next: found.count > limit ? page.last?.id : end
         )
     }
 }

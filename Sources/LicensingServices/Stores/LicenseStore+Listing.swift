@@ -73,13 +73,42 @@ extension LicenseStore {
         )
     }
 
-    /// Licenses in the order of their ids, those after `cursor` (exclusive), at most `limit`.
+    /// Where a list gets to that looks at `count` licenses of each product behind `cursor`; `nil`: at the end of all.
+    package static func place<DB: Queries & ~Copyable>(
+        after count: Int,
+        of filter: LicenseFilter,
+        after cursor: License.ID?,
+        in db: borrowing DB
+    ) throws -> License.ID? {
+        try db.first(
+            """
+            SELECT min(place) FROM (
+                SELECT (
+                    SELECT licenses.id FROM licenses
+                    WHERE licenses.product_id = products.id AND licenses.id > :cursor
+                    ORDER BY licenses.id LIMIT 1 OFFSET :count
+                ) AS place
+                FROM products
+                WHERE (:product_id IS NULL OR products.id = :product_id)
+                    AND (:vendor_id IS NULL OR products.vendor_id = :vendor_id)
+            )
+            """,
+            [
+                "cursor": .text(cursor?.text ?? ""), "count": .int(count), "product_id": .idOrNull(filter.product),
+                "vendor_id": .idOrNull(filter.vendor),
+            ],
+            { row in try row.idOrNil() }
+        ) ?? nil
+    }
+
+    /// Licenses in the order of their ids, those after `cursor` (exclusive) and up to `end` (inclusive), at most `limit`.
     ///
     /// A status is looked at only as far as columns say it: grace is counted in calendar months, so whoever asks for
     /// `expired` or `active` must ask each license again.
     package static func list<DB: Queries & ~Copyable>(
         _ filter: LicenseFilter,
         after cursor: License.ID?,
+        through end: License.ID? = nil,
         limit: Int,
         at now: Timestamp,
         in db: borrowing DB
@@ -91,6 +120,7 @@ extension LicenseStore {
             parameters[name] = value
         }
         if let cursor { add("cursor", .id(cursor), "id > :cursor") }
+        if let end { add("end", .id(end), "id <= :end") }
         if let product = filter.product { add("product_id", .id(product), "product_id = :product_id") }
         if let vendor = filter.vendor {
             add(
