@@ -61,9 +61,18 @@ enum CustomerCommands {
         let (name, slug) = (try call.required(named), try call.value(vendor))
         let work = try context.open()
         let catalog = work.catalog
+        let known = try work.read { db in
+            let vendor = try slug.map { try CatalogFinder.vendor($0, in: db) }
+            return try CatalogService.mentions(of: CatalogFinder.customer(name, of: vendor, in: db), in: db)
+        }
         let erasure = try work.write { db in
             let vendor = try slug.map { try CatalogFinder.vendor($0, in: db) }
-            return try catalog.erase(CatalogFinder.customer(name, of: vendor, in: db), by: work.actor, in: db)
+            return try catalog.erase(
+                CatalogFinder.customer(name, of: vendor, in: db),
+                mentioned: known,
+                by: work.actor,
+                in: db
+            )
         }
         let isDryRun = work.isDryRun
         var notes = ["backups made before still hold the name: they go as they grow old"]

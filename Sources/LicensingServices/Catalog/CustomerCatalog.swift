@@ -59,20 +59,47 @@ extension CatalogService {
         public let namedOrders: Int
     }
 
+    /// Where the logs of the vendor tell of a customer now: found in a snapshot, since it takes long, for `erase`.
+    ///
+    /// - Throws: `StorageError`.
+    public static func mentions<DB: Queries & ~Copyable>(
+        of facts: CustomerFacts,
+        in db: borrowing DB
+    ) throws -> PersonalMentions {
+        try AuditTrail.mentions(of: facts.customer, behind: nothingKnown(of: facts.customer), in: db)
+    }
+
+    private static func nothingKnown(of customer: Customer) -> PersonalMentions {
+        let personal = personalTexts(of: customer)
+        return PersonalMentions(of: Set(personal + personal.map(jsonBody)).sorted())
+    }
+
+    private static func personalTexts(of customer: Customer) -> [String] {
+        // A text of three letters stands in too many words that are not about this person.
+        [customer.email, customer.name].compactMap { $0 }.filter { $0.utf8.count > 3 }
+    }
+
     /// Removes a person's name and address, also from audit text in whatever case it was written there, where the chain
     /// stays whole. Licenses, their order ids and seats stay.
     ///
+    /// - Parameter known: What `mentions` found before; what came since is looked for here.
     /// - Throws: `StorageError`.
     public func erase(
         _ facts: CustomerFacts,
+        mentioned known: PersonalMentions,
         by actor: Actor,
         in db: borrowing WriteTransaction
     ) throws -> Erasure {
         let customer = facts.customer
-        // A text of three letters stands in too many words that are not about this person.
-        let personal = [customer.email, customer.name].compactMap { $0 }.filter { $0.utf8.count > 3 }
-        let texts = Set(personal + personal.map(Self.jsonBody)).sorted()
-        let auditRows = try AuditTrail.erase(customer, texts: texts, in: db)
+        // Another name or address since: all is to be looked through again.
+        let current = Self.nothingKnown(of: customer)
+        let mentions = try AuditTrail.mentions(
+            of: customer,
+            behind: current.texts == known.texts ? known : current,
+            in: db
+        )
+        let auditRows = try AuditTrail.erase(mentions, in: db)
+        let personal = Self.personalTexts(of: customer)
         let namedOrders = try LicenseStore.orderIDs(of: customer, in: db).count { order in
             personal.contains { PersonalText($0).isIn(order) }
         }
