@@ -36,6 +36,21 @@ import Testing
         #expect(try office.outbox() == ["license.import"])
     }
 
+    @Test("of a file with faults without end the first are told, and that there may be more")
+    func manyFaults() throws {
+        let most = LicenseImportRefusal.most
+        for count in [most - 1, most, most * 3] {
+            let faults = try office.faults("plan,key\n" + String(repeating: "nothing,\n", count: count))
+
+            #expect(faults.count == (count < most ? count : most + 1))
+            #expect(faults.prefix(most).allSatisfy { $0.column == "plan" })
+            #expect((faults.last?.column == nil) == (count >= most))
+        }
+        let twice = "plan,key\n" + String(repeating: "pro,AB-12-cd\n", count: most * 2)
+        #expect(try office.faults(twice).count == most + 1)
+        #expect(try office.count() == 0)
+    }
+
     @Test(
         "empty lines at the end are no lines, however they end",
         arguments: [

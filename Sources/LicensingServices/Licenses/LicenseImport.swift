@@ -19,8 +19,21 @@ public struct LicenseImportFault: Hashable, Sendable {
 
 /// Everything that is wrong with a file of licenses: nothing of it was written.
 public struct LicenseImportRefusal: Error, Hashable, Sendable {
-    /// In the order of their lines; at least one.
+    /// The most faults that are told of one file.
+    static let most = 1000
+
+    /// In the order of their lines; at least one. Of a file with more than can be told the last one says so.
     public let faults: [LicenseImportFault]
+
+    init(_ faults: [LicenseImportFault]) {
+        let told = faults.sorted { $0.line < $1.line }.prefix(Self.most)
+        guard faults.count >= Self.most, let last = told.last else {
+            self.faults = Array(told)
+            return
+        }
+        let end = "has fault \(Self.most); what is behind it was not looked at"
+        self.faults = told + [LicenseImportFault(line: last.line, end)]
+    }
 }
 
 /// A file of licenses, read and checked, with every key digested and sealed: ready to be written.
@@ -98,7 +111,7 @@ extension LicenseService {
         var keyLines: [Digest256: Int] = [:]
         var orderLines: [String: Int] = [:]
         let drafter = LicenseDrafter(keys: keys, entropy: entropy)
-        for (line, order) in orders {
+        for (line, order) in orders where faults.count < LicenseImportRefusal.most {
             func refuse(_ column: String?, _ reason: String) {
                 faults.append(LicenseImportFault(line: line, column: column, reason))
             }
@@ -128,7 +141,7 @@ extension LicenseService {
             if rows.count % 1000 == 0 { progress(rows.count) }
         }
         orders = []
-        guard faults.isEmpty else { throw Self.refusal(faults) }
+        guard faults.isEmpty else { throw LicenseImportRefusal(faults) }
         // Ids in the order of the lines: licenses are listed as they stood in the file, and while the write lock is held
         // most indexes grow at one place instead of everywhere.
         let ids = rows.map(\.draft.id).sorted()
@@ -138,10 +151,6 @@ extension LicenseService {
             rows[index].draft.customer = customers[index]
         }
         return LicenseImport(product: product, rows: rows)
-    }
-
-    private static func refusal(_ faults: [LicenseImportFault]) -> LicenseImportRefusal {
-        LicenseImportRefusal(faults: faults.sorted { $0.line < $1.line })
     }
 
     /// Looks every license of a file up: one that is there with other parameters is refused before anything is written.
@@ -154,7 +163,7 @@ extension LicenseService {
     ) throws {
         var plans = KnownPlans(of: file.product.id)
         var faults: [LicenseImportFault] = []
-        for row in file.rows {
+        for row in file.rows where faults.count < LicenseImportRefusal.most {
             do {
                 guard try known(row.draft, of: file.product, &plans, in: db) == nil else { continue }
                 _ = try license(row.draft, for: nil, of: file.product, at: now, &plans, in: db)
@@ -162,7 +171,7 @@ extension LicenseService {
                 faults.append(.init(line: row.line, column: refusal.member, refusal.message))
             }
         }
-        guard faults.isEmpty else { throw Self.refusal(faults) }
+        guard faults.isEmpty else { throw LicenseImportRefusal(faults) }
     }
 
     // MARK: - Writing
@@ -202,7 +211,7 @@ extension LicenseService {
                 outcome.first = outcome.first ?? license.id
                 outcome.last = license.id
             } catch let refusal as Refusal {
-                throw Self.refusal([.init(line: row.line, column: refusal.member, refusal.message)])
+                throw LicenseImportRefusal([.init(line: row.line, column: refusal.member, refusal.message)])
             }
         }
         // By digest, as they lie: each page of the table is looked for once.

@@ -19,7 +19,7 @@ enum LicenseTable {
         case customerEmail = "customer_email"
     }
 
-    /// Reads a whole file: every license with its line, and everything that is wrong.
+    /// Reads a whole file: every license with its line, and what is wrong, as far as a refusal tells it.
     static func read(
         _ bytes: [UInt8],
         plans: Set<PlanCode>
@@ -32,7 +32,7 @@ enum LicenseTable {
                 throw CSVFault(line: 1, reason: "must be a header line: the file is empty")
             }
             let columns = try columns(of: header)
-            while let record = try reader.next() {
+            while faults.count < LicenseImportRefusal.most, let record = try reader.next() {
                 let read = order(record, columns, plans: plans)
                 faults += read.faults
                 if let order = read.order { orders.append((record.line, order)) }
