@@ -297,11 +297,11 @@ struct Connection: ~Copyable {
     }
 
     private func failure(_ code: Int32, _ sql: String?) -> StorageError {
-        // SQLite knows a full disk by ENOSPC alone. A file that may not grow (RLIMIT_FSIZE) ends in the same way: the
-        // write fails as long as there is no room, and everything else goes on.
-        let isTooLarge = code & 0xff == SQLITE_IOERR && cs_sqlite3_last_errno(handle) == EFBIG
+        // SQLite knows a full disk by ENOSPC alone. A quota that is used up and a file that may not grow (RLIMIT_FSIZE) end
+        // in the same way: the write fails as long as there is no room, and everything else goes on.
+        let isFull = code & 0xff == SQLITE_IOERR && [EFBIG, EDQUOT].contains(cs_sqlite3_last_errno(handle))
         return StorageError(
-            isTooLarge ? .full : StorageError.Category(sqlite: code),
+            isFull ? .full : StorageError.Category(sqlite: code),
             code: code,
             String(cString: sqlite3_errmsg(handle)),
             sql: sql

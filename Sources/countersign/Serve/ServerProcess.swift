@@ -76,7 +76,7 @@ struct ServerProcess: ~Copyable {
                 onWriterFailure: { error in
                     log.error("writer_failed", ["reason": .string(error.description)])
                     log.stop()
-                    ProcessEnd.exit(1)
+                    ProcessEnd.abandon(1)
                 }
             )
             var text = ""
