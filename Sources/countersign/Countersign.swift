@@ -7,12 +7,13 @@ enum Countersign {
     static func main() {
         // Before any secret is read: what a crash writes must not hold one.
         CoreDumps.forbid()
+        let arguments = ProcessArguments.take(showing: "serve")
         let environment = ProcessEnvironment.all()
         let surroundings = Surroundings.process(environment: environment) { environment, options in
             try ConfiguredCommand.settings(environment, options)
         }
         let tool = CommandLineTool(adding: [ServeCommand.command])
-        let status = tool.run(Array(CommandLine.arguments.dropFirst()), in: surroundings)
+        let status = tool.run(arguments, in: surroundings)
         ProcessEnd.exit(status)
     }
 }

@@ -21,7 +21,7 @@ import Testing
             ("admin vendor create --slug --name x", "--slug needs a value"),
             ("admin vendor create --slug a --slug b", "--slug is there twice"),
             ("admin vendor create --slug Acme", "--slug must be"),
-            ("admin vendor create --slug acme extra", "takes no 'extra'"),
+            ("admin vendor create --slug acme extra", "takes no further argument"),
             ("admin vendor create --slug acme --dry-run=yes", "--dry-run takes no value"),
             ("admin vendor list --limit 0", "--limit must be 1 to 1000"),
             ("admin vendor list --limit 1001", "--limit must be 1 to 1000"),

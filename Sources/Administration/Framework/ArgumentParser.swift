@@ -157,7 +157,8 @@ struct ArgumentParser {
             } else {
                 if next.hasPrefix("-"), next != "-", !isWordsOnly { throw unknown(next, of: command) }
                 guard let place = places.first else {
-                    throw .usage("\(command.name) takes no '\(next)'; see countersign \(command.name) --help")
+                    // Not which one: it may be a license key.
+                    throw .usage("\(command.name) takes no further argument; see countersign \(command.name) --help")
                 }
                 texts[place.name, default: []].append(next)
                 if !place.isRepeatable { places.removeFirst() }

@@ -1,0 +1,30 @@
+import Foundation
+import Testing
+
+/// What other users of the machine see of a command that runs.
+@Suite("The list of processes") struct ProcessListTests {
+    @Test("shows no argument of a command: it may be a license key")
+    func arguments() throws {
+        let program = try Program()
+        let process = program.process(["bundle", "inspect", "-", "--data", program.data + "-of-somebody"])
+        let (input, output) = (Pipe(), Pipe())
+        process.standardInput = input
+        process.standardError = output
+
+        try process.run()
+        // It waits for its input then, and has read its arguments long before.
+        input.fileHandleForWriting.write(Data("no bundle".utf8))
+        var words: [Substring] = []
+        repeat {
+            let list = try String(contentsOfFile: "/proc/\(process.processIdentifier)/cmdline", encoding: .utf8)
+            words = list.split(separator: "\0")
+            // Not yet the program, or not yet as far as its arguments.
+        } while process.isRunning && (words.dropFirst().first != "bundle" || words.contains("inspect"))
+        try input.fileHandleForWriting.close()
+        _ = try output.fileHandleForReading.readToEnd()
+        process.waitUntilExit()
+
+        #expect(words.dropFirst() == ["bundle"])
+        #expect(process.terminationStatus != 0)
+    }
+}
