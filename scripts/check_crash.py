@@ -155,7 +155,8 @@ def judge(arguments, folder):
         self_check(arguments.binary, os.path.join(folder, "self-check"), arguments.seed, report)
     except Unexpected as error:
         report("itself", False, error)
-    print(f"self-check: {len(outcomes)} stores, {outcomes.count(False)} not as they should be; {time.monotonic() - start:.0f} s")
+    wrong, seconds = outcomes.count(False), time.monotonic() - start
+    print(f"self-check: {len(outcomes)} stores, {wrong} not as they should be; {seconds:.0f} s", flush=True)
     return outcomes
 
 

@@ -212,7 +212,9 @@ def idle(binary, folder, options, report):
     report.check(answered == count, f"{answered} of {count} connections were answered; opened in {opened:.1f} s")
     open_now, held = connections(server), server.resident()
     busy = server.busy(1)
-    if time.monotonic() < first_closes:
+    if time.monotonic() >= first_closes:
+        say("!! NOT CHECKED: how many are open, since this machine took so long that the first were closed again")
+    else:
         report.check(open_now == count, f"{open_now:.0f} idle connections are open")
         more = server.descriptors() - descriptors
         # The one that asked for the number of connections may not be gone yet.
