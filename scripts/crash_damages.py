@@ -216,7 +216,7 @@ def killed_server(binary, folder, seed):
     server.start()
     try:
         load = Load(world, server, seed, workers=WORKERS).start()
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while evidence_of(load) is None and time.monotonic() < end:
             time.sleep(0.05)
         load.stop()
