@@ -8,6 +8,7 @@ Standard library only; everything stays on the loopback interface.
 """
 
 import argparse
+import concurrent.futures
 import contextlib
 import http.client
 import multiprocessing
@@ -25,7 +26,7 @@ import time
 import traceback
 
 from load_server import Server, connect, raise_descriptor_limit, wait_until
-from load_soak import Soak
+from load_soak import Line, Soak
 
 MIB = 1 << 20
 
@@ -211,7 +212,9 @@ def idle(binary, folder, options, report):
     report.check(answered == count, f"{answered} of {count} connections were answered; opened in {opened:.1f} s")
     open_now, held = connections(server), server.resident()
     busy = server.busy(1)
-    if time.monotonic() < first_closes:
+    if time.monotonic() >= first_closes:
+        say("!! NOT CHECKED: how many are open, since this machine took so long that the first were closed again")
+    else:
         report.check(open_now == count, f"{open_now:.0f} idle connections are open")
         more = server.descriptors() - descriptors
         # The one that asked for the number of connections may not be gone yet.
@@ -343,6 +346,8 @@ def vanishing(binary, folder, options, report):
                         sock.recv(100)
                 leave(sock, way)
                 total += 1
+        if number == rounds // 2:
+            half = server.resident()
         # Those who only said that they have no more to say read what they are owed, and go.
         if number % 5 == 4:
             finish(lingering, report)
@@ -359,8 +364,67 @@ def vanishing(binary, folder, options, report):
     report.check(busy < 0.5, f"the server uses {busy:.2f} of a core after that; bound 0.5")
     report.check(server.health() and server.validates(), "it goes on")
     if not options.sanitized:
-        kept = server.resident() - before
-        report.check(kept < 32 * MIB, f"resident memory grew by {kept / MIB:.1f} MiB; bound 32")
+        kept, late = server.resident() - before, server.resident() - half
+        report.check(
+            kept < 32 * MIB and late < 2 * MIB,
+            f"resident memory grew by {kept / MIB:.1f} MiB, bound 32, and since half of them by {late / MIB:.1f}, bound 2",
+        )
+    end_server(server, report, options)
+
+
+def steady(binary, folder, options, report):
+    """The same again and again, on few connections and on ever new ones: nothing is kept of it."""
+    server = Server(binary, folder, licenses=1)
+    token, key = server.shop.token, server.shop.keys[0]
+
+    def post(path, body):
+        return (
+            f"POST {path} HTTP/1.1\r\nHost: load\r\nAuthorization: Bearer {token}\r\n"
+            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+        ).encode()
+
+    install = '"install_id":"load-steady-install"'
+    asked = {
+        "activations of a seat that is held": (200, post("/v1/activate", f'{{"license_key":"{key}",{install}}}')),
+        "validations": (200, post("/v1/validate", f'{{"license_key":"{key}",{install}}}')),
+        "counts": (200, post("/v1/meters/consume", f'{{{install},"meter":"run"}}')),
+        "keys that nobody has": (404, post("/v1/activate", f'{{"license_key":"LOAD-X762-XE6V-YJ98-AW8R",{install}}}')),
+        "broken bodies": (400, post("/v1/activate", f'{{"license_key":"{key}",{install}')),
+    }
+    connected = {"connections": (200, b"GET /health HTTP/1.1\r\nHost: load\r\n\r\n")}
+
+    def again(count, status, request, line, at_once=8):
+        """Asks so often; how many answers are not as they should be."""
+        wrong = 0
+        for _ in range(count // at_once):
+            line.ask([(request, status)] * at_once)
+            wrong += sum(answer != allowed for answer, allowed, _ in line.answers())
+        return wrong
+
+    def anew(count, status, request, line):
+        wrong = 0
+        for _ in range(count):
+            line.reopen(abruptly=False)
+            wrong += again(1, status, request, line, at_once=1)
+        return wrong
+
+    for repeat, count, kinds in ((again, 1600, asked), (anew, 3200, connected)):
+        if options.sanitized:
+            count //= 10
+        for what, (status, request) in kinds.items():
+            lines = [Line(server.port) for _ in range(4)]
+            sizes, wrong = [], 0
+            # The first fill what is filled once.
+            for part in (1, 2, 2):
+                with concurrent.futures.ThreadPoolExecutor(len(lines)) as pool:
+                    wrong += sum(pool.map(lambda line: repeat(part * count // 4 // len(lines), status, request, line), lines))
+                sizes.append(server.resident())
+            for line in lines:
+                line.socket.close()
+            report.check(not wrong, f"{5 * count // 4} {what}, {wrong} of them not answered {status}")
+            if not options.sanitized:
+                grown, bound = (sizes[2] - sizes[1]) / (count // 2), 256
+                report.check(grown <= bound, f"{grown:.0f} bytes of memory are kept of each; bound {bound}")
     end_server(server, report, options)
 
 
@@ -423,7 +487,7 @@ def soak(binary, folder, options, report):
         warm = [sample[1] for sample in samples if sample[0] >= done / 3]
         part = max(1, len(warm) // 10)
         early, late = statistics.median(warm[:part]), statistics.median(warm[-part:])
-        bound = 8 * MIB
+        bound = (8 if options.full else 4) * MIB
         report.check(
             late - early <= bound,
             f"resident memory {samples[0][1] / MIB:.1f} MiB at the start, {early / MIB:.1f} after a third, "
@@ -482,7 +546,7 @@ def end_server(server, report, options, how=""):
     )
 
 
-SECTIONS = {"slow": slow, "idle": idle, "deaf": deaf, "vanishing": vanishing, "soak": soak}
+SECTIONS = {"slow": slow, "idle": idle, "deaf": deaf, "vanishing": vanishing, "steady": steady, "soak": soak}
 
 
 def main():

@@ -14,7 +14,10 @@ INSTALLS = 1200
 
 
 class Mix:
-    """Requests of all kinds with the statuses each may get."""
+    """Requests of all kinds, each with the statuses it may get and what one of those answers says.
+
+    Every key and every trial is in force: nothing is ever rejected here.
+    """
 
     def __init__(self, shop, number, addresses):
         self.shop, self.random, self.addresses = shop, random.Random(number), addresses
@@ -39,6 +42,23 @@ class Mix:
                 (self.administration, 0.2),
             ]
         )
+
+    # By status, what the answer says; one of several where there are several.
+    VALIDATED = {
+        200: (
+            b'"valid":true,"code":"VALID","verdict":"granted"',
+            b'"valid":false,"code":"NOT_ACTIVATED","verdict":"unknown"',
+        )
+    }
+    SEATED = {200: (b'"verdict":"granted"',), 409: (b'"code":"NO_SEATS_AVAILABLE","verdict":"unknown"',)}
+    RELEASED = {200: (b'"released":',)}
+    RENEWED = {200: (b'"lease_expires_at":"',), 409: (b'"code":"NOT_ACTIVATED","verdict":"unknown"',)}
+    SIGNED = {200: (b'"bundle":"',)}
+    TRIED = {200: (b'"code":"TRIAL_ACTIVE","verdict":"granted"',)}
+    READ = {200: (b'"meters":[{',)}
+    COUNTED = {200: (b'"allowed":true', b'"allowed":false'), 409: (b'"code":"IDEMPOTENCY_CONFLICT"',)}
+    MALFORMED = {400: (b'"code":"MALFORMED_JSON"',)}
+    INVALID = {400: (b'"code":"VALIDATION"',)}
 
     def next(self):
         return self.random.choices(self.kinds, self.weights)[0]()
@@ -69,74 +89,74 @@ class Mix:
         return f'"license_key":"{keys[number // 4 % len(keys)]}","install_id":"soak-install-{number:06d}"'
 
     def validate(self):
-        return self.post("/v1/validate", f'{{{self.pair()},"nonce":"{self.random.getrandbits(64):x}"}}', (200,))
+        return self.post("/v1/validate", f'{{{self.pair()},"nonce":"{self.random.getrandbits(64):x}"}}', self.VALIDATED)
 
     def activate(self):
         body = f'{{{self.pair(self.any_keys())},"device":{{"name":"Soak","platform":"linux"}}}}'
-        return self.post("/v1/activate", body, (200, 409))
+        return self.post("/v1/activate", body, self.SEATED)
 
     def deactivate(self):
-        return self.post("/v1/deactivate", f"{{{self.pair(self.any_keys())}}}", (200, 409))
+        return self.post("/v1/deactivate", f"{{{self.pair(self.any_keys())}}}", self.RELEASED)
 
     def heartbeat(self):
-        return self.post("/v1/heartbeat", f"{{{self.pair(self.shop.floating)}}}", (200, 409))
+        return self.post("/v1/heartbeat", f"{{{self.pair(self.shop.floating)}}}", self.RENEWED)
 
     def any_keys(self):
         return self.shop.floating if self.random.random() < 0.3 else self.shop.keys
 
     def sync(self):
-        return self.post("/v1/sync", f'{{"install_id":"{self.install()}"}}', (200,))
+        return self.post("/v1/sync", f'{{"install_id":"{self.install()}"}}', self.SIGNED)
 
     def trial(self):
-        return self.post("/v1/trial", f'{{"install_id":"{self.install()}"}}', (200,))
+        return self.post("/v1/trial", f'{{"install_id":"{self.install()}"}}', self.TRIED)
 
     def peek(self):
-        return self.post("/v1/meters/peek", f'{{"install_id":"{self.install()}","meters":["run","few"]}}', (200,))
+        return self.post("/v1/meters/peek", f'{{"install_id":"{self.install()}","meters":["run","few"]}}', self.READ)
 
     def consume(self):
         meter = self.random.choice(("run", "run", "few"))
         key = f',"idempotency_key":"{self.random.randrange(4000)}"' if self.random.random() < 0.3 else ""
         return self.post(
-            "/v1/meters/consume", f'{{"install_id":"{self.install()}","meter":"{meter}"{key}}}', (200, 409)
+            "/v1/meters/consume", f'{{"install_id":"{self.install()}","meter":"{meter}"{key}}}', self.COUNTED
         )
 
     def config(self):
-        return self.get("/v1/config", (200,))
+        return self.get("/v1/config", {200: (b'"config":"',)})
 
     def keys(self):
-        return self.get("/v1/keys", (200,))
+        return self.get("/v1/keys", {200: (b'"keys":[{',)})
 
     def health(self):
-        return self.get("/health", (200,))
+        return self.get("/health", {200: ()})
 
     def wrong_key(self):
         body = f'{{"license_key":"LOAD-X762-XE6V-YJ98-AW8R","install_id":"{self.install()}"}}'
-        path, statuses = self.random.choice((("/v1/validate", (200,)), ("/v1/activate", (404,))))
-        return self.post(path, body, statuses)
+        path, status = self.random.choice((("/v1/validate", 200), ("/v1/activate", 404)))
+        return self.post(path, body, {status: (b'"code":"LICENSE_NOT_FOUND","verdict":"unknown"',)})
 
     def wrong_token(self):
-        return self.post("/v1/validate", f"{{{self.pair()}}}", (401,), token="pk_live_" + "0" * 43)
+        return self.post("/v1/validate", f"{{{self.pair()}}}", {401: ()}, token="pk_live_" + "0" * 43)
 
     def malformed_json(self):
-        return self.post("/v1/activate", self.random.choice(('{"license_key":', '{"a":1,}', "[" * 70, "\x00")), (400,))
+        return self.post("/v1/activate", self.random.choice(('{"license_key":', '{"a":1,}', "[" * 70, "\x00")), self.MALFORMED)
 
     def invalid(self):
         return self.random.choice(
             (
-                lambda: self.post("/v1/activate", '{"install_id":5}', (400,)),
-                lambda: self.post("/v1/validate", '{"license_key":5}', (400,)),
-                lambda: self.post("/v1/sync", "{}", (400,)),
-                lambda: self.post("/v1/sync", "{}", (415,), media="text/plain"),
+                lambda: self.post("/v1/activate", '{"install_id":5}', self.INVALID),
+                lambda: self.post("/v1/validate", '{"license_key":5}', self.INVALID),
+                lambda: self.post("/v1/sync", "{}", self.INVALID),
+                lambda: self.post("/v1/sync", "{}", {415: ()}, media="text/plain"),
             )
         )()
 
     def elsewhere(self):
         return self.random.choice(
-            (lambda: self.get("/v1/nowhere", (404,)), lambda: self.get("/v1/validate", (405,)))
+            (lambda: self.get("/v1/nowhere", {404: ()}), lambda: self.get("/v1/validate", {405: ()}))
         )()
 
     def administration(self):
-        return self.get("/v1/admin/licenses?limit=20", (200,), token=self.shop.secret)
+        return self.get("/v1/admin/licenses?limit=20", {200: (b'"licenses":[{',)}, token=self.shop.secret)
 
 
 class Line:
@@ -196,7 +216,10 @@ def work(port, shop, number, count, seconds, addresses, sent, results):
             for line in lines:
                 for status, allowed, content in line.answers():
                     statuses[status] += 1
-                    if status not in allowed and len(faults) < 5:
+                    texts = allowed.get(status)
+                    if texts == () or texts and any(text in content for text in texts):
+                        continue
+                    if len(faults) < 5:
                         faults.append(f"{status} where {allowed} was due: {content[:300]!r}")
             done += asked
             with sent.get_lock():

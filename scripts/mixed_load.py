@@ -6,17 +6,21 @@ line, and from then on the entry says what they answered.
 """
 
 import collections
+import copy
 import itertools
 import json
 import random
 import threading
 import time
+import traceback
 import uuid
 
 from outside import Client, Store, claims
 
-# An answer that no client may ever read as "you have no right any more", whatever trouble the server is in.
-NEVER = {401, 402, 403, 404, 405, 410}
+
+def sources(bundle):
+    """Where the grants of a bundle come from."""
+    return {grant["source"] for grant in claims(bundle)["grants"]}
 
 
 class World:
@@ -66,15 +70,16 @@ class Load:
         self.waits, self.reads = [], []
         self.failed_reads = 0
         self.refused = []  # when a 503 came, and how long it took
+        self.workers, self.has_reader = workers, reader
         self.threads = [
-            threading.Thread(target=self.write, args=(random.Random(f"{seed}/{number}"), number), daemon=True)
+            threading.Thread(target=self.guard, args=(self.write, random.Random(f"{seed}/{number}"), number), daemon=True)
             for number in range(workers)
         ]
         if reader:
-            self.threads.append(threading.Thread(target=self.read, daemon=True))
+            self.threads.append(threading.Thread(target=self.guard, args=(self.read,), daemon=True))
 
     def start(self):
-        if len(self.threads) and self.threads[-1]._target == self.read:
+        if self.has_reader:
             # The reader's install holds its seat before any trouble begins.
             self.read_install = "reader-" + uuid.uuid4().hex
             got = Client(self.server.port, self.world.token).call(
@@ -89,7 +94,28 @@ class Load:
         self.stopping.set()
         for thread in self.threads:
             thread.join(60)
+            if thread.is_alive():
+                self.fault("a client still waits for its answer")
         return self
+
+    def guard(self, body, *arguments):
+        """A client that stumbles over an answer is a fault, not one client less."""
+        try:
+            body(*arguments)
+        except Exception:
+            self.fault(f"an answer that cannot be understood: {traceback.format_exc()}")
+
+    BOOKS = ("seats", "meters", "trials", "purchases")
+
+    def books(self):
+        """All entries as they are now; given to `reopen`, they are that again."""
+        return copy.deepcopy({name: getattr(self, name) for name in self.BOOKS})
+
+    def reopen(self, books, server):
+        """The books of before, to be compared with what another server holds."""
+        for name, entries in copy.deepcopy(books).items():
+            setattr(self, name, entries)
+        self.server, self.faults = server, []
 
     @property
     def acknowledged(self):
@@ -121,6 +147,9 @@ class Load:
         if got.status not in expected:
             self.fault(f"{path} answered {got.status} {got.body}")
             return None
+        # Nothing that is asked here may be refused, nor may an answer leave it open.
+        if got.body.get("verdict", "granted") != "granted":
+            self.fault(f"{path} answered {got.status} with verdict {got.body['verdict']}: {got.body.get('code')}")
         return got.body
 
     def refuse(self, path, got):
@@ -187,9 +216,13 @@ class Load:
             self.consume_keyed(client, key, book)
             return
         book["unsure"].append(amounts)
-        if self.call(client, "/v1/meters/consume", body) is not None:
+        got = self.call(client, "/v1/meters/consume", body)
+        if got is not None or not client.was_sent:
             book["unsure"].pop()
+        if got is not None:
             book["sure"] += amounts
+            if got["allowed"] is not True:
+                self.fault(f"a count without a limit was not allowed: {got}")
 
     def consume_keyed(self, client, key, book):
         entry = book["keyed"][key]
@@ -197,6 +230,8 @@ class Load:
         if got is None:
             return False
         facts = {name: value for name, value in got.items() if name != "server_time"}
+        if facts["allowed"] is not True:
+            self.fault(f"a count without a limit was not allowed: {facts}")
         if entry["facts"] not in (None, facts):
             self.fault(f"a repeat with one key told {facts}, before {entry['facts']}")
         entry["facts"] = facts
@@ -219,9 +254,10 @@ class Load:
             "jws": store.transaction(number, now - 2000),
             "state": "presenting",
         }
-        if self.verify(client, entry) is None:
+        got = self.verify(client, entry)
+        if got is None:
             return
-        entry["state"] = "owned"
+        entry.update(state="owned", purchase=got["purchase"]["id"])
         if chance.random() < 0.5:
             refund = store.transaction(number, now - 1000, revocationDate=now - 1000, revocationReason=0)
             entry["refund"] = store.notification("REFUND", str(uuid.UUID(int=chance.getrandbits(128))), now, refund)
@@ -238,15 +274,28 @@ class Load:
     def read(self):
         """Asks what needs no write, all the time: it is answered, and never wrongly."""
         client = Client(self.server.port, self.world.token)
-        while not self.stopping.wait(0.02):
-            got = client.call("/v1/validate", {"license_key": self.key, "install_id": self.read_install})
+        questions = itertools.cycle(
+            (
+                ("/v1/validate", {"license_key": self.key}),
+                ("/v1/sync", {}),
+                ("/v1/meters/peek", {"meter": "runs"}),
+            )
+        )
+        for path, body in questions:
+            if self.stopping.wait(0.02):
+                break
+            got = client.call(path, {"install_id": self.read_install, **body})
             if got is None:
                 client.port = self.server.port
                 self.failed_reads += 1
                 continue
             self.reads.append(got.seconds)
-            if got.status != 200 or got.body["valid"] is not True or got.body["verdict"] != "granted":
-                self.fault(f"validate answered {got.status} {got.body.get('code')} {got.body.get('verdict')}")
+            if got.status != 200 or got.body.get("verdict", "granted") != "granted":
+                self.fault(f"{path} answered {got.status} {got.body.get('code')} {got.body.get('verdict')}")
+            elif got.body.get("valid", True) is not True or got.body.get("allowed", True) is not True:
+                self.fault(f"{path} answered {got.body}")
+            elif "bundle" in got.body and "license" not in sources(got.body["bundle"]):
+                self.fault(f"{path} answered a bundle that takes the license away: {claims(got.body['bundle'])}")
         client.close()
 
     # MARK: What came of it
@@ -326,6 +375,15 @@ class Load:
             entry["facts"] = facts
 
     def compare_purchase(self, client, number, entry):
+        # Who presents a purchase again would make a lost one anew: its install is asked first.
+        got = client.call("/v1/sync", {"install_id": entry["install"]})
+        if got is None or got.status != 200:
+            self.fault(f"sync of {entry['install']}: {got}")
+            return
+        granted = {grant["ref"] for grant in claims(got.body["bundle"])["grants"] if grant["source"] == "store"}
+        wanted = {"owned": (True,), "refunded": (False,)}.get(entry["state"], (True, False))
+        if bool(granted) not in wanted:
+            self.fault(f"purchase {number} is {entry['state']}, but its install has {granted}")
         # The copy from before the refund, shown again: it gives nothing back.
         got = client.call(
             "/v1/store/verify",
@@ -340,9 +398,11 @@ class Load:
             return
         if state == "refunded" and got.body["code"] != "PURCHASE_REVOKED":
             self.fault(f"purchase {number}: {got.body['code']}")
-        has_grant = any(grant["source"] == "store" for grant in claims(got.body["bundle"])["grants"])
-        if has_grant != (state == "owned"):
-            self.fault(f"purchase {number} is {state}, but the bundle says {has_grant}")
+        name = got.body["purchase"]["id"]
+        if name != entry.setdefault("purchase", name) or not granted <= {name}:
+            self.fault(f"purchase {number} is {name}, before {entry['purchase']} and {granted}")
+        if ("store" in sources(got.body["bundle"])) != (state == "owned"):
+            self.fault(f"purchase {number} is {state}, but the bundle says {claims(got.body['bundle'])}")
         if state == "refunded" and "refund" in entry:
             again = client.call(self.world.notifications, {"signedPayload": entry["refund"]})
             if again is None or again.status != 200:
@@ -366,17 +426,29 @@ class Load:
             shown = admin("trial", "show", "--product", f"crash/{product}", "--install-id", install)["trial"]
             if shown["started_at"] != entry["facts"][0]:
                 self.fault(f"trial show says {shown}, wanted {entry['facts']}")
-        states, cursor = collections.defaultdict(list), None
-        while self.purchases:
-            more = ["--cursor", cursor] if cursor else []
-            page = admin("store", "purchases", "--product", "crash/first", "--limit", "1000", *more)
-            for purchase in page["purchases"]:
-                states[purchase["original_transaction_id"]].append(purchase)
-            cursor = page["next"]
-            if cursor is None:
-                break
+        states = collections.defaultdict(list)
+        for purchase in self.listed("purchases", "store", "purchases", "--product", "crash/first"):
+            states[purchase["original_transaction_id"]].append(purchase)
+        refunds = collections.Counter(
+            entry["target"]
+            for entry in self.listed("entries", "audit", "list", "--vendor", "crash")
+            if entry["action"] == "store.notification"
+        )
         for number, entry in self.purchases.items():
             rows = states.get(number, [])
             is_refunded = [row.get("revoked_at") is not None for row in rows]
             if is_refunded != [entry["state"] == "refunded"]:
                 self.fault(f"purchase {number} is {entry['state']}, but the list says {rows}")
+            elif refunds[rows[0]["id"]] != is_refunded[0]:
+                self.fault(f"the audit log tells {refunds[rows[0]['id']]} refunds of purchase {number}: {rows}")
+
+    def listed(self, member, *words):
+        """All of a list of the command line, where there is anything to compare it with."""
+        cursor = None
+        while self.purchases:
+            more = ["--cursor", cursor] if cursor else []
+            page = self.server.admin(*words, "--limit", "1000", *more)
+            yield from page[member]
+            cursor = page["next"]
+            if cursor is None:
+                break

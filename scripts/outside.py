@@ -132,7 +132,10 @@ Answer = collections.namedtuple("Answer", "status headers body seconds")
 
 
 class Client:
-    """One keep-alive connection. `None` for a call whose answer never came; the next one connects anew."""
+    """One keep-alive connection. `None` for a call whose answer never came; the next one connects anew.
+
+    `was_sent` says whether anything of the last call can have reached a server.
+    """
 
     def __init__(self, port, token=None, timeout=30):
         self.port, self.timeout = port, timeout
@@ -143,9 +146,12 @@ class Client:
 
     def call(self, path, body, headers=None):
         start = time.monotonic()
+        self.was_sent = False
         try:
             if self.connection is None:
                 self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=self.timeout)
+                self.connection.connect()
+            self.was_sent = True
             self.connection.request("POST", path, json.dumps(body), dict(self.headers, **(headers or {})))
             answer = self.connection.getresponse()
             text = answer.read()
