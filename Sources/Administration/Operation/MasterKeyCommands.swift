@@ -42,6 +42,7 @@ enum MasterKeyCommands {
         let target = try call.required(file)
         // Opening proves that it is this database's.
         let work = try context.open()
+        if target != "-" { try context.requireElsewhere(target) }
         guard let key = try work.vault.file.read() else {
             throw VaultFault(.missing, "there is no master key \(work.vault.file.path)")
         }
@@ -57,6 +58,7 @@ enum MasterKeyCommands {
             let bytes = context.isDryRun ? Array("dry run\n".utf8) : key.fileText
             let isNew: Bool
             do throws(SystemError) {
+                for file in PartialName.all(for: target) where !context.isDryRun { try SmallFile.remove(file) }
                 isNew = try SmallFile.write(bytes, to: target, replaces: false)
             } catch {
                 throw Database.refusal(of: target, isMade: true, code: error.code)
