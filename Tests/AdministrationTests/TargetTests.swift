@@ -141,13 +141,16 @@ import Testing
         #expect(others.filter { !FileManager.default.fileExists(atPath: $0) } == [])
     }
 
-    @Test("a key that a killed export left half written goes, too")
+    @Test("keys that a killed rotation or export left half written go, too")
     func keyLeftovers() throws {
+        let stale = "\(console.data)/master.key.0123456789abcdef.partial"
         let exported = "\(console.folder.path)/key.\(getpid()).partial"
-        try Data("x".utf8).write(to: URL(filePath: exported))
+        for file in [stale, exported] { try Data("x".utf8).write(to: URL(filePath: file)) }
 
+        try console.json("admin master-key rotate")
         try console.json("admin master-key export \(console.folder.path)/key")
 
+        #expect(!FileManager.default.fileExists(atPath: stale))
         #expect(!FileManager.default.fileExists(atPath: exported))
     }
 }

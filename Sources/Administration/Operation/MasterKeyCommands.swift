@@ -14,10 +14,12 @@ enum MasterKeyCommands {
         example: "admin master-key rotate"
     ) { _, context in
         let work = try context.open()
-        let rotation = try work.vault.prepareRotation(at: work.now)
-        if !work.isDryRun { try rotation.writeFile() }
-        try work.write { db in try rotation.write(by: work.actor, in: db) }
-        let old = work.isDryRun ? rotation.oldPath : try rotation.finish()
+        let old = try work.vault.rotate(
+            work.connection,
+            of: context.database,
+            by: work.actor,
+            isDryRun: work.isDryRun
+        )
         let note =
             "the old key is kept as \(old): backups made before open with it alone; copy the new one to where you keep "
             + "the old"
