@@ -117,7 +117,8 @@ let package = Package(
             name: "CountersignAPITests",
             dependencies: [
                 "CountersignAPI", "HTTPServer", "LicensingServices", "Licensing", "Storage", "Bundles", "StrictJSON",
-                "Cryptography", "CountersignWire", "Diagnostics", "AppStore", "StoreTestSupport",
+                "Cryptography", "CountersignWire", "Diagnostics", "AppStore", "StoreTestSupport", "Administration",
+                "CSQLite",
             ]
         ),
         .testTarget(

@@ -34,7 +34,9 @@ public enum StoreRights {
         var connections = ConnectionTable()
         var grants: [Grant] = []
         for link in links {
-            guard let connection = try connections.connection(link.connection, in: db) else { continue }
+            guard let connection = try connections.connection(link.connection, in: db) else {
+                throw StorageError(.corrupt, "a purchase is of a connection that is not there: the database is damaged")
+            }
             let presented = try presented(link, under: connection, in: install.mode, in: db)
             if presented.isTaken(in: install.mode) {
                 grants += presented.history.grants(

@@ -134,7 +134,7 @@ package enum ActivationStore {
             return try db.first(
                 "SELECT count(*) FROM activations WHERE license_id = :license_id AND released_at IS NULL",
                 ["license_id": .id(license)],
-                { row in try row.int() }
+                { row in try row.size() }
             ) ?? 0
         }
         return try db.first(
@@ -147,7 +147,7 @@ package enum ActivationStore {
                 ) > :now
             """,
             ["license_id": .id(license), "lease_seconds": .integer(leaseSeconds), "now": .instant(now)],
-            { row in try row.int() }
+            { row in try row.size() }
         ) ?? 0
     }
 
@@ -179,7 +179,7 @@ package enum ActivationStore {
                 "license_id": .id(license), "instant": .instant(instant),
                 "lease_seconds": .integerOrNull(leaseSeconds), "now": .instant(now),
             ],
-            { row in try row.int() }
+            { row in try row.size() }
         ) ?? 0
     }
 

@@ -30,7 +30,7 @@ extension AuditTrail {
                 WHERE vendor_id = :vendor_id AND (reason LIKE :pattern ESCAPE '!' OR detail LIKE :pattern ESCAPE '!')
                 """,
                 ["vendor_id": .id(customer.vendor), "pattern": .text(text.pattern)],
-                { row in (position: try row.integer(), texts: [try row.text(), try row.text()]) }
+                { row in (position: try row.position(), texts: [try row.text(), try row.text()]) }
             )
             for row in rows where row.texts.contains(where: text.isIn) {
                 erased += try db.run(
@@ -44,7 +44,7 @@ extension AuditTrail {
                 WHERE vendor_id = :vendor_id AND payload LIKE :pattern ESCAPE '!'
                 """,
                 ["vendor_id": .id(customer.vendor), "pattern": .text(text.pattern)],
-                { row in (position: try row.integer(), payload: try row.text()) }
+                { row in (position: try row.position(), payload: try row.text()) }
             )
             for event in events where text.isIn(event.payload) {
                 try db.run(
@@ -89,7 +89,7 @@ extension AuditTrail {
     /// Whether a head that was kept is still the code of a row.
     package static func contains<DB: Queries & ~Copyable>(_ head: [UInt8], in db: borrowing DB) throws -> Bool {
         try db.first("SELECT count(*) FROM audit WHERE mac = :mac", ["mac": .blob(head)]) { row in
-            try row.int() > 0
+            try row.count() > 0
         } ?? false
     }
 }

@@ -162,7 +162,13 @@ package enum LicenseStore {
         in db: borrowing DB
     ) throws -> [License] {
         try ActivationStore.unreleased(heldBy: install, in: db).map(\.license).sorted()
-            .compactMap { try find($0, in: db) }
+            .map { license in
+                // To leave it out would sign a bundle without the right.
+                guard let license = try find(license, in: db) else {
+                    throw StorageError(.corrupt, "a seat is of a license that is not there: the database is damaged")
+                }
+                return license
+            }
     }
 
     /// The licenses of one customer for one product and mode.
@@ -199,12 +205,12 @@ package enum LicenseStore {
         let startsAt = try row.instantOrNil()
         let end = try row.instantOrNil()
         let anchor = try row.instantOrNil()
-        let months = try row.integer()
+        let months = try row.integer(in: 0...CalendarDuration.mostMonths)
         let pending = try row.durationOrNil()
         let maintenanceUntil = try row.instantOrNil()
         let firstActivatedAt = try row.instantOrNil()
         let limitKind = try row.text()
-        let limit = try row.intOrNil()
+        let limit = try row.seatCountOrNil()
         let overrides = LicenseOverrides(
             seatLimit: limitKind == "plan" ? nil : SeatLimit(limit),
             seatPolicy: try row.wordOrNil(),

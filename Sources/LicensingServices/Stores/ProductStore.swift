@@ -1,5 +1,6 @@
 package import Licensing
 package import Storage
+internal import StrictJSON
 
 /// The rows of `products`, with their settings.
 package enum ProductStore {
@@ -115,7 +116,13 @@ package enum ProductStore {
             freeTier: try row.bool(),
             keepLicenseKeys: try row.bool(),
             minimumVersion: try row.textOrNil(),
-            extra: try row.textOrNil()
+            extra: try row.textOrNil().map { text in
+                // It stands as it is in what is signed.
+                try row.decoded(text, "an object of JSON") { text in
+                    let root = (try? JSONDocument(parsing: Array(text.utf8)))?.root
+                    return root?.kind == .object ? text : nil
+                }
+            }
         )
         return Product(
             id: id,
