@@ -85,12 +85,13 @@ extension MemberReader {
     mutating func featureCodes(_ name: String) -> [FeatureCode]? {
         guard let elements = elements(name) else { return nil }
         var codes: [FeatureCode] = []
+        var known: Set<FeatureCode> = []
         for (value, pointer) in elements {
             guard let text = value.string, let code = try? FeatureCode(text) else {
                 refuse(InvalidMember(pointer, "must be a feature's code"))
                 continue
             }
-            if codes.contains(code) { refuse(InvalidMember(pointer, "is there twice")) }
+            if !known.insert(code).inserted { refuse(InvalidMember(pointer, "is there twice")) }
             codes.append(code)
         }
         return codes
