@@ -46,6 +46,7 @@ let package = Package(
                 .embedInCode("0008_create_gifts_and_tiers.sql"),
                 .embedInCode("0009_create_quota.sql"),
                 .embedInCode("0010_create_trial_fingerprints.sql"),
+                .embedInCode("0011_create_seat_indexes.sql"),
             ]
         ),
         .target(name: "Storage", dependencies: ["CSQLite", "CSystem", "SystemPrimitives", "Licensing", "Migrations"]),
@@ -117,7 +118,8 @@ let package = Package(
             name: "CountersignAPITests",
             dependencies: [
                 "CountersignAPI", "HTTPServer", "LicensingServices", "Licensing", "Storage", "Bundles", "StrictJSON",
-                "Cryptography", "CountersignWire", "Diagnostics", "AppStore", "StoreTestSupport", "CSQLite",
+                "Cryptography", "CountersignWire", "Diagnostics", "AppStore", "StoreTestSupport", "Administration",
+                "CSQLite",
             ]
         ),
         .testTarget(

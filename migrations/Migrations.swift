@@ -31,5 +31,6 @@ public struct Migration: Hashable, Sendable {
             name: "0010_create_trial_fingerprints",
             sql: PackageResources._010_create_trial_fingerprints_sql
         ),
+        Migration(name: "0011_create_seat_indexes", sql: PackageResources._011_create_seat_indexes_sql),
     ]
 }

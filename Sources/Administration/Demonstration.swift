@@ -21,7 +21,7 @@ public struct Demonstration: Sendable {
         switch try work.read({ db in try contents(of: db) }) {
         case .nothing:
             let run = try SeedRun(SeedDocument(parsing: Array(document.utf8)), work)
-            _ = try work.write { db in try run.write(in: db) }
+            _ = try run.apply(work)
         case .demonstration: break
         case .others:
             throw CommandFailure(

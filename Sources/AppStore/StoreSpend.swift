@@ -37,13 +37,13 @@ public struct StoreSpend: Hashable, Sendable {
     }
 
     /// The sum, in thousandths of the currency's unit.
-    public var totalMilliunits: Int64 { items.reduce(0) { saturatingSum($0, $1.amount) } }
+    public var totalMilliunits: Int64 { items.reduce(0) { $0.addingClamped($1.amount) } }
 
     /// When the sum reached `thresholdMilliunits`: the beginning of that tier's gift; `nil` if it has not, or no more.
     public func reached(_ thresholdMilliunits: Int64) -> Timestamp? {
         var sum: Int64 = 0
         for item in items.sorted(by: { $0.countedFrom < $1.countedFrom }) {
-            sum = saturatingSum(sum, item.amount)
+            sum = sum.addingClamped(item.amount)
             if sum >= thresholdMilliunits { return item.countedFrom }
         }
         return nil
@@ -55,9 +55,4 @@ public struct StoreSpend: Hashable, Sendable {
     public static func firstPresenter(among links: [PurchaseLink], at now: Timestamp) -> PurchaseLink? {
         links.filter { $0.isLive(at: now) }.min { $0.presentedAt < $1.presentedAt }
     }
-}
-
-private func saturatingSum(_ one: Int64, _ other: Int64) -> Int64 {
-    let (sum, overflow) = one.addingReportingOverflow(other)
-    return overflow ? .max : sum
 }

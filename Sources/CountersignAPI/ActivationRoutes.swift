@@ -41,7 +41,13 @@ struct Activate: AppAction {
         let (bundle, state) = try context.currentBundle(for: contact)
         switch outcome.decision {
         case .denied(let denial):
-            throw Problem(denial, of: outcome.license, seats: outcome.seats, bundle: bundle, at: contact.now)
+            throw Problem(
+                denial,
+                seats: outcome.seats,
+                listed: try context.seats(toChooseFrom: denial, of: outcome, at: contact.now),
+                bundle: bundle,
+                at: contact.now
+            )
         case .granted(let activation):
             let answer = Wire.ActivateAnswer(
                 activation: Wire.Activation(activation, of: outcome.license),
@@ -52,6 +58,23 @@ struct Activate: AppAction {
                 serverTime: contact.now.rfc3339
             )
             return .json(.ok, answer.body())
+        }
+    }
+}
+
+extension LoopState {
+    /// The seats of a license that a customer may choose one of to release; `nil` where that is not what he is told.
+    ///
+    /// Read here and not in the writer, where everybody waits.
+    func seats(
+        toChooseFrom denial: Denial,
+        of outcome: SeatOutcome<Activation>,
+        at now: Timestamp
+    ) throws -> [ListedSeat]? {
+        guard case .noSeats = denial, outcome.license.plan.selfRelease else { return nil }
+        return try reader.snapshot { db in
+            let seats = try LicenseFinder.listed(of: outcome.license, for: outcome.install.id, at: now, in: db)
+            return outcome.license.listed(seats, for: outcome.install.id, at: now)
         }
     }
 }

@@ -140,7 +140,7 @@ struct MeterCall: Sendable {
             throw problem
         case .licenseNotFound: throw Problem.licenseNotFound(at: now)
         case .denied(let denial):
-            var problem = Problem(denial, of: nil, seats: nil, bundle: bundle, at: now)
+            var problem = Problem(denial, seats: nil, bundle: bundle, at: now)
             if request.key == nil { problem.body.detail = "This install holds no seat of a license in force." }
             throw problem
         case .severalLicenses:

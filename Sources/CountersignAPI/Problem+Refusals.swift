@@ -20,8 +20,9 @@ extension Problem {
 
     /// A rule's refusal of an action; `bundle` is told where the status says so.
     ///
-    /// - Parameter license: The one it is about; nil where the caller named none, and where seats are not what is asked for.
-    init(_ denial: Denial, of license: License?, seats: SeatUse?, bundle: [UInt8]?, at now: Timestamp) {
+    /// - Parameters:
+    ///   - listed: The seats to choose from, where none is free and customers may release them.
+    init(_ denial: Denial, seats: SeatUse?, listed: [ListedSeat]? = nil, bundle: [UInt8]?, at now: Timestamp) {
         switch denial {
         case .revoked: self.init(.licenseRevoked, "The vendor revoked this license.")
         case .suspended: self.init(.licenseSuspended, "The vendor suspended this license.")
@@ -30,11 +31,9 @@ extension Problem {
         case .reissued:
             self.init(.licenseReissued, "This license has a new key; a new install needs that one.")
         case .notActivated: self.init(.notActivated, "This install holds no seat of this license: activate it first.")
-        case .noSeats(let used, let limit, let held):
+        case .noSeats(let used, let limit):
             self.init(.noSeatsAvailable, Self.noSeatsDetail(used: used, limit: limit))
-            if license?.plan.selfRelease == true {
-                body.activations = held.map { Wire.SeatRow($0, isThis: false) }
-            }
+            body.activations = listed.map { rows in rows.map { Wire.SeatRow($0.activation, isThis: $0.isThis) } }
         case .transferLimit(let most):
             self.init(.transferLimit, "This license seats at most \(most) new installs in its period.")
         case .selfReleaseOff:

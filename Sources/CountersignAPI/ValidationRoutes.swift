@@ -120,7 +120,7 @@ struct Heartbeat: AppQuestion {
         let bundle = try context.bundle(for: facts.state, at: contact.now)
         switch decision {
         case .denied(let denial):
-            throw Problem(denial, of: license, seats: nil, bundle: bundle, at: contact.now)
+            throw Problem(denial, seats: nil, bundle: bundle, at: contact.now)
         case .granted(let renewal):
             let answer = Wire.HeartbeatAnswer(
                 leaseExpiresAt: renewal.leaseEnd?.rfc3339,
@@ -146,7 +146,9 @@ struct ListSeats: AppQuestion {
     struct Facts: Sendable {
         /// Nil when no license has the key.
         let license: License?
+        /// Those that are listed, and how many there are.
         let seats: [Activation]
+        let use: SeatUse?
         /// Nil before its first contact was recorded: it holds none of them.
         let install: Install.ID?
         let state: InstallState
@@ -156,24 +158,27 @@ struct ListSeats: AppQuestion {
         let license = try LicenseFinder.find(key, of: contact.caller, in: db)?.license
         return Facts(
             license: license,
-            seats: try license.map { try ActivationStore.unreleased(of: $0.id, in: db) } ?? [],
+            seats: try license.map { license in
+                try LicenseFinder.listed(of: license, for: install?.id, at: contact.now, in: db)
+            } ?? [],
+            use: try license.map { try LicenseFinder.seatUse(of: $0, at: contact.now, in: db) },
             install: install?.id,
             state: try contact.requiredState(of: install, in: db)
         )
     }
 
     func response(to facts: Facts, for contact: Contact, in context: inout LoopState) throws -> HTTPResponse {
-        guard let license = facts.license, let install = facts.install else {
+        guard let license = facts.license, let use = facts.use, let install = facts.install else {
             throw Problem.licenseNotFound(at: contact.now)
         }
         context.trace.license = license.id
         switch license.seatListDecision(for: install, given: facts.seats, at: contact.now) {
         case .denied(let denial):
             let bundle = try context.bundle(for: facts.state, at: contact.now)
-            throw Problem(denial, of: license, seats: nil, bundle: bundle, at: contact.now)
+            throw Problem(denial, seats: nil, bundle: bundle, at: contact.now)
         case .granted(let rows):
             let answer = Wire.SeatsAnswer(
-                seats: Wire.Seats(license.seatUse(of: facts.seats, at: contact.now)),
+                seats: Wire.Seats(use),
                 activations: rows.map { Wire.SeatRow($0.activation, isThis: $0.isThis) },
                 serverTime: contact.now.rfc3339
             )

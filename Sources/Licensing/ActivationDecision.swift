@@ -29,10 +29,9 @@ public struct ActivationRequest: Hashable, Sendable {
 
 /// What an activation is decided upon: rows to load in the transaction that writes the decision.
 public struct SeatFacts: Hashable, Sendable {
-    /// Every activation of the license whose `releasedAt` is `nil`, lapsed leases included.
-    ///
-    /// With an unlimited license it is enough to load those of the calling install, those with its fingerprint and the
-    /// one to replace, and to count the others in `othersHeld`.
+    /// Activations of the license whose `releasedAt` is `nil`, lapsed leases included: that of the calling install, those
+    /// with its fingerprint that were seen last, the one to replace and, where a full license releases them, so many of
+    /// the longest unseen as are too many (`seatsTooMany`). The others are counted in `othersHeld`.
     public var activations: [Activation]
     /// Seats held now (`Activation.isHeld`) that are not among `activations`.
     public var othersHeld: Int
@@ -172,6 +171,17 @@ extension License {
         return newSeatDecision(for: request, given: facts, held: held, under: settings, at: now)
     }
 
+    /// How many of the longest-unseen seats must end so that a new one fits into a license that releases them; 0 where its
+    /// policy is another.
+    ///
+    /// - Parameter held: Seats held now.
+    public func releasesNeeded(held: Int) -> Int {
+        guard seatPolicy == .releaseOldest, let capacity = seatCapacity, capacity > 0 else { return 0 }
+        return max(0, seatsTooMany(held: held, capacity: capacity))
+    }
+
+    private func seatsTooMany(held: Int, capacity: Int) -> Int { held - max(0, capacity) + 1 }
+
     /// Decides about a seat for an install that holds none and can take none over.
     private func newSeatDecision(
         for request: ActivationRequest,
@@ -197,10 +207,10 @@ extension License {
         }
         if request.keyIsReplaced { return .denied(.reissued) }
         if let capacity = seatCapacity, let limit = seatLimit.count {
-            let excess = rest.count + facts.othersHeld - capacity + 1
+            let excess = seatsTooMany(held: rest.count + facts.othersHeld, capacity: capacity)
             if excess > 0 {
                 guard let idle = idleSeats(excess, of: rest, under: settings, at: now) else {
-                    return .denied(.noSeats(used: used, limit: limit, held: held))
+                    return .denied(.noSeats(used: used, limit: limit))
                 }
                 releasing += idle
             }

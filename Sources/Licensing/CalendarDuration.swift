@@ -9,7 +9,8 @@ public struct CalendarDuration: Hashable, Sendable {
     /// Seconds, hours and minutes included; at most 316,224,000,000.
     public let seconds: Int64
 
-    static let mostMonths: Int64 = 120_000
+    /// The most months: 10,000 years.
+    public static let mostMonths: Int64 = 120_000
     static let mostDays: Int64 = 3_660_000
     static let mostSeconds: Int64 = 316_224_000_000
 

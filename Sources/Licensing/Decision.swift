@@ -127,8 +127,8 @@ public enum Denial: Hashable, Sendable {
     case reissued
     /// The install holds no seat of the license.
     case notActivated
-    /// Every seat is in use; the seats are those held now, in the order of `/v1/seats`.
-    case noSeats(used: Int, limit: Int, held: [Activation])
+    /// Every seat is in use.
+    case noSeats(used: Int, limit: Int)
     /// So many new seats in the plan's transfer period are the most.
     case transferLimit(most: Int)
     /// The plan does not let customers release seats themselves.

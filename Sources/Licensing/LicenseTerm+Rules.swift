@@ -65,7 +65,7 @@ extension LicenseTerm {
             guard duration.days == 0 && duration.seconds == 0 else { return .explicit(end.adding(duration)) }
             // An end that somebody moved without its anchor is an anchor itself.
             guard anchor.adding(months: months) == end else { return .counted(duration, from: end) }
-            let total = min(months + duration.months, CalendarDuration.mostMonths)
+            let total = min(months.addingClamped(duration.months), CalendarDuration.mostMonths)
             return .ending(end: anchor.adding(months: total), anchor: anchor, months: total)
         }
     }

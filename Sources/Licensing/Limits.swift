@@ -80,6 +80,9 @@ extension MeterLimit {
 }
 
 extension Plan {
+    /// The longest lease of a floating seat: 366 days.
+    public static let longestLeaseSeconds: Int64 = 31_622_400
+
     /// Refuses a plan whose members are out of range or do not fit together.
     ///
     /// - Throws: `PlanFault`, with the member's name as in the seed document.
@@ -95,7 +98,11 @@ extension Plan {
             seatLimit.count.map { (0...SeatLimit.highest).contains($0) } ?? true
         )
         try check("overage_percent", "must be 0 to 10000", (0...10_000).contains(overagePercent))
-        try check("lease_seconds", "must be 1 to 31622400", leaseSeconds.map { (1...31_622_400).contains($0) } ?? true)
+        try check(
+            "lease_seconds",
+            "must be 1 to \(Self.longestLeaseSeconds)",
+            leaseSeconds.map { (1...Self.longestLeaseSeconds).contains($0) } ?? true
+        )
         try check("duration", "must be longer than nothing", duration.map { !$0.isZero } ?? true)
         try check("transfer_limit", "must be 0 or more", (transferLimit ?? 0) >= 0)
         try check("transfer_period", "must be longer than nothing", transferPeriod.map { !$0.isZero } ?? true)

@@ -183,7 +183,7 @@ public struct MeterUsage: Hashable, Sendable {
 
     /// The usage after an administrator gave `amount` back: never below zero.
     public func refunded(_ amount: Int64) -> MeterUsage {
-        MeterUsage(windowStart: windowStart, used: max(0, used - max(0, amount)))
+        MeterUsage(windowStart: windowStart, used: max(0, used.subtractingClamped(max(0, amount))))
     }
 
     /// Whether it is of the window that is open at `now`; one that is over counts as none.
@@ -251,7 +251,7 @@ public struct MeterReport: Hashable, Sendable {
     }
 
     /// What is left, never below zero; `nil` where there is no limit.
-    public var left: Int64? { limit.count.map { max(0, $0 - used) } }
+    public var left: Int64? { limit.count.map { max(0, $0.subtractingClamped(used)) } }
 }
 
 /// The answer about one or several meters.
@@ -325,7 +325,7 @@ extension MeterQuestion {
         guard peeked.isAllowed else { return peeked }
         let writes = questions.map { question in
             var usage = question.current(at: now)
-            usage.used += question.amount
+            usage.used = usage.used.addingClamped(question.amount)
             return usage
         }
         let reports = zip(questions, writes).map { $0.report($1, isAllowed: true) }

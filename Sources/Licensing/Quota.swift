@@ -18,7 +18,7 @@ public struct QuotaUse: Hashable, Sendable {
     public var resetsAt: Timestamp { month.adding(months: 1) }
 
     /// What is left; `nil`: any number. A quota that was lowered meanwhile leaves nothing, never less.
-    public var remaining: Int64? { quota.map { max(0, $0 - used) } }
+    public var remaining: Int64? { quota.map { max(0, $0.subtractingClamped(used)) } }
 
     /// Whether one more may be counted.
     public var allowsAnother: Bool { remaining != 0 }

@@ -35,6 +35,9 @@ public struct Deactivation: Hashable, Sendable {
 
 /// One row of `/v1/seats`.
 public struct ListedSeat: Hashable, Sendable {
+    /// The most rows that are told: the longest unseen, among which a lost machine is, beside the caller's own.
+    public static let mostListed = 100
+
     /// The seat.
     public var activation: Activation
     /// Whether the calling install holds it.
@@ -131,7 +134,7 @@ extension License {
     ///
     /// - Parameters:
     ///   - install: Who asks.
-    ///   - activations: Every activation of the license whose `releasedAt` is `nil`.
+    ///   - activations: Activations of the license whose `releasedAt` is `nil`: all, or those that are to be listed.
     ///   - now: The time.
     public func seatListDecision(
         for install: Install.ID,
@@ -140,7 +143,11 @@ extension License {
     ) -> Decision<[ListedSeat]> {
         if let denial = denial(at: now) { return .denied(denial) }
         guard plan.selfRelease else { return .denied(.selfReleaseOff) }
-        let held = seats(held: activations, at: now)
-        return .granted(held.map { ListedSeat(activation: $0, isThis: $0.install == install) })
+        return .granted(listed(activations, for: install, at: now))
+    }
+
+    /// The rows of those of `activations` that are held at `now`, last seen first.
+    public func listed(_ activations: [Activation], for install: Install.ID, at now: Timestamp) -> [ListedSeat] {
+        seats(held: activations, at: now).map { ListedSeat(activation: $0, isThis: $0.install == install) }
     }
 }

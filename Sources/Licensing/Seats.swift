@@ -89,6 +89,11 @@ extension License {
             .sorted { ($1.lastSeenAt, $1.id) < ($0.lastSeenAt, $0.id) }
     }
 
+    /// How many seats are held at `now`, those that were only counted included.
+    public func seatUse(given facts: SeatFacts, at now: Timestamp) -> SeatUse {
+        SeatUse(used: seatUse(of: facts.activations, at: now).used + facts.othersHeld, limit: seatLimit)
+    }
+
     /// How many seats are held at `now`.
     ///
     /// - Parameters:

@@ -24,26 +24,42 @@ extension Database {
     /// Copies the database, beside a running server or without one, to one file that is complete by itself.
     ///
     /// Every write acknowledged before the start is in it. The copy is opened and checked before it gets its name;
-    /// an older file of that name is replaced only then. Mode 0600. Wrapped keys are in it, the master key is not.
+    /// an older backup of that name is replaced only then, and nothing else ever is. Mode 0600. Wrapped keys are in it,
+    /// the master key is not.
     ///
-    /// - Throws: `access` for a target that cannot be written, or is the database itself; `full`, `io`; `corrupt` when
-    ///   the copy, and so the database, is damaged. Then nothing is left at the target.
-    public func backUp(to target: String) throws(StorageError) -> CopySummary {
-        guard let source = try FileFacts(path) else {
-            throw StorageError(.access, code: ENOENT, "there is no database at \(path)")
+    /// - Parameters:
+    ///   - target: the file to make.
+    ///   - keys: where the master key is: no target, nor are the files beside it that begin with its name.
+    ///   - isKept: whether the copy gets its name; else it is made, checked and removed.
+    /// - Throws: `access` for a target that cannot be written, is a file of the database's or anything but a backup;
+    ///   `full`, `io`; `corrupt` when the copy, and so the database, is damaged. Then nothing is left at the target.
+    public func backUp(
+        to target: String,
+        sparing keys: [String] = [],
+        isKept: Bool = true
+    ) throws(StorageError) -> CopySummary {
+        guard try exists() else { throw StorageError(.access, code: ENOENT, "there is no database at \(path)") }
+        try requireElsewhere(target, sparing: keys)
+        try Database.requireReplaceable(target)
+        let lock = try FileLock.open(backupLockPath)
+        if isKept, try lock.tryAcquire() {
+            // Nobody else makes a copy: what has such a name was left by one that was killed.
+            for file in PartialName.all(for: target) { Database.removeWithLogs(file) }
         }
-        if let existing = try Database.facts(of: target, isMade: true) {
-            guard existing.isFile else { throw StorageError(.access, "\(target) is not a file") }
-            guard existing.identity != source.identity else {
-                throw StorageError(.access, "\(target) is the database itself")
-            }
+        guard try lock.acquire(waiting: options.lockWait, isShared: true) else {
+            throw StorageError(.busy, "another process holds \(backupLockPath) for more than \(options.lockWait)")
         }
+        defer { lock.release() }
         let connection = try Connection.open(path, .reading, busyMilliseconds: 5000, vfs: options.vfs)
         try Migrator(options).requireOurs(connection, path)
-        let partial = "\(target).\(getpid()).partial"
+        let partial = PartialName.fresh(for: target)
         try Database.makeFile(partial, for: target)
         do throws(StorageError) {
             let summary = try copy(connection, to: partial)
+            guard isKept else {
+                Database.removeWithLogs(partial)
+                return summary
+            }
             try Database.sync(partial)
             guard rename(partial, target) == 0 else { throw .system("rename to \(target)") }
             try Database.syncFolder(Database.parent(of: target))
@@ -76,8 +92,8 @@ extension Database {
 
     /// An empty file of mode 0600 that was not there before, named by a refusal as the file that it is to become.
     static func makeFile(_ path: String, for target: String) throws(StorageError) {
-        let number = systemOpen(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard number >= 0 else { throw refusal(of: target, isMade: true, code: errno) }
+        let number = systemOpen(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard number >= 0 else { throw refusal(of: errno == EEXIST ? path : target, isMade: true, code: errno) }
         _ = Descriptor(taking: number)
     }
 

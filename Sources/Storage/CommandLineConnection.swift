@@ -37,7 +37,7 @@ public struct CommandLineConnection: ~Copyable {
         self.db = db
         self.reader = reader
         self.writeLock = writeLock
-        self.file = try FileFacts(database.path)?.identity
+        self.file = try FileFacts.own(database.path)?.identity
         self.isNewDatabase = isNew
     }
 
@@ -65,7 +65,7 @@ public struct CommandLineConnection: ~Copyable {
             writeLock.release()
             nextWrite.withLock { $0 = MonotonicClock.nanoseconds() &+ Self.pauseNanoseconds }
         }
-        guard try FileFacts(database.path)?.identity == file else {
+        guard try FileFacts.own(database.path)?.identity == file else {
             throw StorageError(.unavailable, "\(database.path) was replaced meanwhile, by a restore perhaps: try again")
         }
         try db.begin()

@@ -9,7 +9,7 @@ internal import SystemPrimitives
     internal import Darwin
 #endif
 
-/// What the system says about one path, links followed.
+/// What the system says about one path.
 struct FileFacts {
     let owner: uid_t
     let group: gid_t
@@ -17,14 +17,17 @@ struct FileFacts {
     let mode: UInt32
     let isFolder: Bool
     let isFile: Bool
+    let isLink: Bool
     let size: Int64
     /// Device and inode: the file itself, whatever its name.
     let identity: [UInt64]
 
     /// `nil` when there is nothing at this path.
-    init?(_ path: String) throws(StorageError) {
+    ///
+    /// - Parameter followsLinks: whether what a link leads to is meant, and not the link.
+    init?(_ path: String, followsLinks: Bool = true) throws(StorageError) {
         var facts = stat()
-        guard stat(path, &facts) == 0 else {
+        guard (followsLinks ? stat(path, &facts) : lstat(path, &facts)) == 0 else {
             let code = errno
             if code == ENOENT { return nil }
             guard code == EACCES else { throw .system("stat \(path)") }
@@ -35,8 +38,26 @@ struct FileFacts {
         mode = UInt32(facts.st_mode) & 0o7777
         isFolder = UInt32(facts.st_mode) & 0o170000 == 0o040000
         isFile = UInt32(facts.st_mode) & 0o170000 == 0o100000
+        isLink = UInt32(facts.st_mode) & 0o170000 == 0o120000
         size = Int64(facts.st_size)
         identity = [UInt64(facts.st_dev), UInt64(facts.st_ino)]
+    }
+
+    /// The same for a file in the database's folder, where no link is followed: whoever may write there would have another
+    /// user's file made, read or overwritten by a command of that user's.
+    static func own(_ path: String) throws(StorageError) -> FileFacts? {
+        guard let facts = try FileFacts(path, followsLinks: false) else { return nil }
+        guard !facts.isLink else { throw link(path) }
+        return facts
+    }
+
+    static func link(_ path: String) -> StorageError {
+        StorageError(
+            .access,
+            code: ELOOP,
+            "\(path) is a link, and none is followed in the folder of a database; fix: put the file itself there, or name "
+                + "its folder with --data"
+        )
     }
 
     /// Why nothing is known of what lies in a folder that this process may not enter.
@@ -69,19 +90,29 @@ extension Database {
             throw StorageError(.access, code: ENOENT, "there is no folder \(folder) (uid \(own))")
         }
         guard facts.isFolder else { throw StorageError(.access, code: ENOTDIR, "\(folder) is not a folder") }
-        if let database = try? FileFacts(path), database.owner != own {
-            throw StorageError(
-                .access,
-                code: EACCES,
-                "\(path) belongs to uid \(database.owner), this process runs as uid \(own); "
-                    + "fix: run as uid \(database.owner), or: chown -R \(own) \(folder)"
-            )
-        }
+        if let database = try? FileFacts.own(path) { try requireOwner(path, database, facts.owner, own) }
         try requireAccess(folder, R_OK | W_OK | X_OK, facts.owner, own)
-        for file in [path, path + "-wal", path + "-shm", serveLockPath, writeLockPath] {
-            guard let facts = try FileFacts(file) else { continue }
-            try requireAccess(file, R_OK | W_OK, facts.owner, own)
+        for file in files {
+            guard let found = try FileFacts.own(file) else { continue }
+            try requireOwner(file, found, facts.owner, own)
+            try requireAccess(file, R_OK | W_OK, found.owner, own)
         }
+    }
+
+    private func requireOwner(
+        _ path: String,
+        _ facts: FileFacts,
+        _ folderOwner: uid_t,
+        _ own: uid_t
+    ) throws(StorageError) {
+        guard facts.owner != own else { return }
+        let other = folderOwner == own ? "" : "run as uid \(facts.owner), or: "
+        throw StorageError(
+            .access,
+            code: EACCES,
+            "\(path) belongs to uid \(facts.owner), this process runs as uid \(own); "
+                + "fix: \(other)chown -R \(own) \(folder)"
+        )
     }
 
     private func requireAccess(_ path: String, _ mode: Int32, _ owner: uid_t, _ own: uid_t) throws(StorageError) {
@@ -161,8 +192,10 @@ extension Database {
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
-    /// Root becomes the owner of the database, or of the folder while there is none yet: a file that root made beside
-    /// the database would lock the server out. Does nothing for any other user, or where root is the owner.
+    /// Root becomes the owner of the folder, or of the database in a folder of root's: a file that root made beside the
+    /// database would lock the server out. Does nothing for any other user, or where root is the owner.
+    ///
+    /// The folder comes first: its owner can put there what he likes, and must not choose whom root becomes.
     ///
     /// To be called once, early in the process, before anything is opened; it cannot be undone.
     ///
@@ -170,10 +203,19 @@ extension Database {
     /// - Throws: `access`.
     @discardableResult
     public func becomeOwner() throws(StorageError) -> UInt32? {
-        guard geteuid() == 0 else { return nil }
-        var facts = try FileFacts(path)
-        if facts == nil { facts = try FileFacts(folder) }
-        guard let facts, facts.owner != 0 else { return nil }
+        guard geteuid() == 0, let place = try FileFacts(folder) else { return nil }
+        if let link = try FileFacts(folder, followsLinks: false), link.isLink, link.owner != 0,
+            link.owner != place.owner
+        {
+            throw StorageError(
+                .access,
+                code: ELOOP,
+                "\(folder) is a link that belongs to uid \(link.owner), and leads to a folder of uid \(place.owner): "
+                    + "name the folder itself with --data"
+            )
+        }
+        let facts = try place.owner == 0 ? FileFacts.own(path) ?? place : place
+        guard facts.owner != 0 else { return nil }
         guard cs_become(facts.owner, facts.group) == 0 else { throw .system("become uid \(facts.owner)") }
         return UInt32(facts.owner)
     }

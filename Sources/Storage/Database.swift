@@ -17,6 +17,10 @@ internal import SystemPrimitives
 /// | `countersign.db`, `-wal`, `-shm` | SQLite's |
 /// | `serve.lock` | held by the one server; holds its process id |
 /// | `write.lock` | held during every write transaction and every checkpoint, by whomever |
+/// | `keys.lock` | held while the master key changes, and during a restore |
+/// | `backup.lock` | shared by the backups under way; whoever has it alone removes what killed ones left |
+///
+/// None of them is ever a link, and all belong to the user who runs the process.
 ///
 /// Only the server's writer checkpoints, under `write.lock`: SQLite from 3.7.0 up to 3.51.2 can corrupt a database
 /// when one connection checkpoints while another commits (https://sqlite.org/wal.html#walresetbug).
@@ -73,15 +77,46 @@ public struct Database: Sendable {
 
     var serveLockPath: String { folder + "/serve.lock" }
     var writeLockPath: String { folder + "/write.lock" }
+    var keysLockPath: String { folder + "/keys.lock" }
+    var backupLockPath: String { folder + "/backup.lock" }
+
+    /// All that may lie in the folder and is ours, for as long as it has its name.
+    var files: [String] {
+        [path, path + "-wal", path + "-shm", serveLockPath, writeLockPath, keysLockPath, backupLockPath]
+    }
 
     /// `application_id` of every database of Countersign: "CSGN".
     static let applicationID: Int64 = 0x4353_474E
 
     /// Whether there is a database file, also an empty one.
     ///
-    /// - Throws: `access` or `io` where the system does not tell.
+    /// - Throws: `access` or `io` where the system does not tell; `access` for a link.
     public func exists() throws(StorageError) -> Bool {
-        try FileFacts(path) != nil
+        try FileFacts.own(path) != nil
+    }
+
+    // MARK: The master key
+
+    /// Runs `body` while no other process that asks for this changes the master key or restores a backup.
+    ///
+    /// - Parameter waits: whether to wait for another one, as long as `lockWait` says.
+    /// - Returns: `nil` where another process is at it and `waits` is false.
+    /// - Throws: `busy` after the wait; `access`; what `body` throws.
+    public func holdingKeys<R>(waits: Bool, _ body: () throws -> R) throws -> R? {
+        let lock = try FileLock.open(keysLockPath)
+        guard try lock.acquire(waiting: waits ? options.lockWait : .zero) else {
+            if waits { throw keysAreHeld() }
+            return nil
+        }
+        defer { lock.release() }
+        return try body()
+    }
+
+    func keysAreHeld() -> StorageError {
+        StorageError(
+            .busy,
+            "another process changes the master key or restores a backup for more than \(options.lockWait): try again"
+        )
     }
 
     // MARK: Opening
@@ -109,6 +144,7 @@ public struct Database: Sendable {
         let db = WriteTransaction(connection)
         // Nobody reads or writes yet, but perhaps a command left a long log behind.
         _ = try? db.connection.checkpoint(.truncate)
+        try StateVersion.require(try db.connection.integer("SELECT version FROM state"), in: path)
         try db.begin()
         do {
             // The time of the last commit stays: the clock is still to be compared with it.

@@ -42,6 +42,8 @@ public struct Examination: Sendable {
 
     /// The folder first, then what is there of the database, its log and its locks.
     public let files: [File]
+    /// Files that processes left which were killed: nothing needs them, unless such a process runs at this moment.
+    public let leftovers: [String]
     /// The uid of this process.
     public let ownUser: UInt32
     /// Bytes that may still be written to the file system.
@@ -57,15 +59,16 @@ public struct Examination: Sendable {
 extension Database {
     /// Looks at the folder's files, their owners and modes, and the file system.
     ///
-    /// - Throws: `access` or `io` when the folder is not there or cannot be looked at.
-    public func examine() throws(StorageError) -> Examination {
+    /// - Parameter keys: where the master key is; what was left of writing it is found, too.
+    /// - Throws: `access` or `io` when the folder is not there or cannot be looked at; `access` for a link.
+    public func examine(keys: [String] = []) throws(StorageError) -> Examination {
         guard try FileFacts(folder) != nil else {
             throw StorageError(.access, code: ENOENT, "there is no folder \(folder)")
         }
-        var files: [Examination.File] = []
-        for path in [folder, path, path + "-wal", path + "-shm", serveLockPath, writeLockPath] {
-            guard let facts = try FileFacts(path) else { continue }
-            files.append(
+        var found: [Examination.File] = []
+        for path in [folder] + files {
+            guard let facts = try path == folder ? FileFacts(path) : FileFacts.own(path) else { continue }
+            found.append(
                 Examination.File(path: path, owner: UInt32(facts.owner), mode: facts.mode, size: facts.size)
             )
         }
@@ -73,12 +76,13 @@ extension Database {
         guard statvfs(folder, &space) == 0 else { throw .system("statvfs \(folder)") }
         let kind = try fileSystemKind()
         var pid: Int32?
-        if try FileFacts(serveLockPath) != nil {
+        if try FileFacts.own(serveLockPath) != nil {
             let lock = try FileLock.open(serveLockPath)
             if try !lock.tryAcquire() { pid = lock.owner() ?? 0 }
         }
         return Examination(
-            files: files,
+            files: found,
+            leftovers: leftovers(sparing: keys),
             ownUser: UInt32(geteuid()),
             freeBytes: Int64(space.f_bavail) * Int64(space.f_frsize),
             fileSystem: kind.name,

@@ -21,10 +21,24 @@ struct FileLock: ~Copyable {
     }
 
     /// Opens the lock's file, mode 0600, made when it is not there; takes nothing yet.
+    ///
+    /// - Throws: `access` for a link, for what is no file, and for a file of another user.
     static func open(_ path: String) throws(StorageError) -> FileLock {
-        let number = systemOpen(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard number >= 0 else { throw refused(path, StorageError.system("open \(path)")) }
-        return FileLock(Descriptor(taking: number), path)
+        let number = systemOpen(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard number >= 0 else {
+            let error = StorageError.system("open \(path)")
+            throw error.code == ELOOP ? FileFacts.link(path) : refused(path, error)
+        }
+        let file = Descriptor(taking: number)
+        var facts = stat()
+        guard fstat(file.number, &facts) == 0 else { throw .system("stat \(path)") }
+        guard UInt32(facts.st_mode) & 0o170000 == 0o100000 else {
+            throw StorageError(.access, "\(path) is not a file; fix: remove it")
+        }
+        guard facts.st_uid == geteuid() else {
+            throw refused(path, StorageError(.access, code: EACCES, "\(path) is another user's"))
+        }
+        return FileLock(file, path)
     }
 
     /// Whose the file is that this process may not open, and what to do about it.
@@ -39,9 +53,9 @@ struct FileLock: ~Copyable {
         )
     }
 
-    /// Takes the lock at once; false when somebody else has it.
-    func tryAcquire() throws(StorageError) -> Bool {
-        while flock(file.number, LOCK_EX | LOCK_NB) != 0 {
+    /// Takes the lock at once, or a share of it, or turns the one into the other; false when somebody else has it.
+    func tryAcquire(isShared: Bool = false) throws(StorageError) -> Bool {
+        while flock(file.number, (isShared ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0 {
             switch errno {
             case EINTR: continue
             case EWOULDBLOCK: return false
@@ -52,14 +66,14 @@ struct FileLock: ~Copyable {
     }
 
     /// Takes the lock, asking again and again for as long as `wait` says; false when somebody else still has it then.
-    func acquire(waiting wait: Duration) throws(StorageError) -> Bool {
-        try acquire(until: MonotonicClock.nanoseconds() &+ wait.nanoseconds)
+    func acquire(waiting wait: Duration, isShared: Bool = false) throws(StorageError) -> Bool {
+        try acquire(until: MonotonicClock.nanoseconds() &+ wait.nanoseconds, isShared: isShared)
     }
 
     /// The same until a moment of the monotonic clock; asks once also where that is over.
-    func acquire(until end: UInt64) throws(StorageError) -> Bool {
+    func acquire(until end: UInt64, isShared: Bool = false) throws(StorageError) -> Bool {
         var pause: UInt32 = 200
-        while try !tryAcquire() {
+        while try !tryAcquire(isShared: isShared) {
             let now = MonotonicClock.nanoseconds()
             if now >= end { return false }
             usleep(min(pause, UInt32(clamping: (end - now) / 1000 + 1)))

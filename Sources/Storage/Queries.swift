@@ -122,6 +122,8 @@ extension Queries where Self: ~Copyable {
         guard let version = try first("SELECT version FROM state WHERE id = 1", { try $0.integer() }) else {
             throw StorageError(.corrupt, "the table state has no row")
         }
+        // Clients believe no lower one ever again: a damaged one must not be signed.
+        try StateVersion.require(version, in: "the database")
         return version
     }
 

@@ -17,14 +17,14 @@ extension Database {
     /// - Parameter file: a file made by `backUp`.
     /// - Parameter check: a last look at the copy before anything is replaced, such as whether the master key opens
     ///   its keys; what it throws ends the restore.
-    /// - Throws: `served` while a server runs; `notOurs`, `corrupt`, or `schema` when the file is from a newer
-    ///   version; `access`, `full`, `io`; what `check` throws. Then nothing was replaced.
+    /// - Throws: `served` while a server runs; `busy` while somebody else reads the database; `notOurs`, `corrupt`, or
+    ///   `schema` when the file is from a newer version; `access`, `full`, `io`; what `check` throws. Then nothing was replaced.
     public func restore(from file: String, check: (borrowing Snapshot) throws -> Void) throws -> CopySummary {
         guard let facts = try Database.facts(of: file, isMade: false) else {
             throw StorageError(.access, code: ENOENT, "there is no \(file)")
         }
         guard facts.isFile else { throw StorageError(.access, "\(file) is not a file") }
-        guard try FileFacts(path)?.identity != facts.identity else {
+        guard try FileFacts.own(path)?.identity != facts.identity else {
             throw StorageError(.access, "\(file) is the database itself")
         }
         if let log = try FileFacts(file + "-wal"), log.size > 0 {
@@ -40,16 +40,20 @@ extension Database {
         }
         let writeLock = try FileLock.open(writeLockPath)
         try acquire(writeLock)
-        let incoming = "\(path).\(getpid()).restoring"
+        // The key is tried below, and must be the same when the database is in its place.
+        let keysLock = try FileLock.open(keysLockPath)
+        guard try keysLock.acquire(waiting: options.lockWait) else { throw keysAreHeld() }
+        defer { keysLock.release() }
+        try removeStaleRestores(sparing: facts)
+        let incoming = PartialName.fresh(for: path, ending: Self.restoringEnding)
         try Database.makeFile(incoming, for: incoming)
         do {
             try Database.copyBytes(from: file, to: incoming)
-            let summary = try prepare(incoming, named: file, above: lastVersion(), check)
+            let summary = try prepare(incoming, named: file, above: try lastVersion(), check)
             try Database.sync(incoming)
-            // The old log first: beside the new file it would be taken for its own. The old file was made complete
-            // by itself before, as far as it could still be read.
-            unlink(path + "-wal")
-            unlink(path + "-shm")
+            // The old log first: beside the new file it would be taken for its own. It was moved into the old file before,
+            // which is complete by itself, as far as it could still be read.
+            for suffix in ["-wal", "-shm", "-journal"] { unlink(path + suffix) }
             try Database.syncFolder(folder)
             guard rename(incoming, path) == 0 else { throw StorageError.system("rename to \(path)") }
             try Database.syncFolder(folder)
@@ -80,6 +84,7 @@ extension Database {
         }
         try Reader(Connection.open(incoming, .reading, busyMilliseconds: 0)).snapshot(check)
         let connection = try Connection.open(incoming, .writing, synchronous: .off, busyMilliseconds: 0)
+        try StateVersion.require(try connection.integer("SELECT version FROM state"), in: file)
         let least = max(version + 1, options.now() ?? 0)
         try connection.run(
             "UPDATE state SET version = max(version + 1, :least) WHERE id = 1",
@@ -89,13 +94,28 @@ extension Database {
     }
 
     /// The state version of the database that is to be replaced, 0 where there is none or it cannot be read; moves its
-    /// log into it on the way.
-    private func lastVersion() -> Int64 {
+    /// log into it on the way, so that it is complete by itself until the backup takes its name.
+    ///
+    /// - Throws: `busy` where a reader keeps the log from being moved.
+    private func lastVersion() throws(StorageError) -> Int64 {
         guard (try? exists()) == true,
-            let connection = try? Connection.open(path, .writing, busyMilliseconds: 1000, vfs: options.vfs)
+            let connection = try? Connection.open(path, .writing, busyMilliseconds: 1000, vfs: options.vfs),
+            // No bundle ever carried a version that no clock can have made.
+            let version = try? connection.integer("SELECT version FROM state")
         else { return 0 }
-        _ = try? connection.checkpoint(.truncate)
-        return (try? connection.integer("SELECT version FROM state")) ?? 0
+        do throws(StorageError) {
+            let (frames, moved) = try connection.checkpoint(.truncate)
+            guard moved == frames else { throw StorageError(.busy, "frames are left") }
+        } catch {
+            guard error.category == .busy else { return StateVersion.range.contains(version) ? version : 0 }
+            throw StorageError(
+                .busy,
+                code: error.code,
+                "another program reads \(path), so that its log cannot be moved into it; nothing was done: try again when "
+                    + "that is over"
+            )
+        }
+        return StateVersion.range.contains(version) ? version : 0
     }
 
     private static func copyBytes(from source: String, to target: String) throws(StorageError) {

@@ -71,6 +71,30 @@ public struct Row: ~Copyable {
         return sqlite3_column_int64(statement, column - 1)
     }
 
+    /// The next column's integer, which the rules let be no other than these: what lies elsewhere is damage.
+    ///
+    /// - Throws: `StorageError`; `corrupt` outside the range.
+    public mutating func integer(in range: ClosedRange<Int64>) throws(StorageError) -> Int64 {
+        let integer = try integer()
+        guard range.contains(integer) else { throw outside(range) }
+        return integer
+    }
+
+    /// The same, or `nil` for NULL.
+    public mutating func integerOrNil(in range: ClosedRange<Int64>) throws(StorageError) -> Int64? {
+        guard let integer = try integerOrNil() else { return nil }
+        guard range.contains(integer) else { throw outside(range) }
+        return integer
+    }
+
+    private func outside(_ range: ClosedRange<Int64>) -> StorageError {
+        StorageError(
+            .corrupt,
+            "column \(name) should be \(range.lowerBound) to \(range.upperBound) and is not: the database is damaged",
+            sql: sql
+        )
+    }
+
     /// The next column's integer as an `Int`.
     public mutating func int() throws(StorageError) -> Int { Int(try integer()) }
 

@@ -16,6 +16,8 @@ public enum SmallFile {
         public let mode: UInt32
         /// Whether it is a file and no folder, pipe or device.
         public let isFile: Bool
+        /// Device and inode: the file itself, whatever its name.
+        public let identity: [UInt64]
 
         /// Whether group or others may do anything with it.
         public var isOpenToOthers: Bool { mode & 0o077 != 0 }
@@ -24,15 +26,23 @@ public enum SmallFile {
             owner = UInt32(facts.st_uid)
             mode = UInt32(facts.st_mode) & 0o7777
             isFile = UInt32(facts.st_mode) & 0o170000 == 0o100000
+            identity = [UInt64(facts.st_dev), UInt64(facts.st_ino)]
         }
     }
 
     /// Reads a file to its end, or standard input for `-`; the facts are those of the very file that was read.
     ///
-    /// - Parameter limit: The most bytes; a longer file is thrown as `EFBIG`.
+    /// - Parameters:
+    ///   - path: The file.
+    ///   - limit: The most bytes; a longer file is thrown as `EFBIG`.
+    ///   - followsLinks: Whether the file may be a link to one; else that is thrown as `ELOOP`.
     /// - Throws: `SystemError`; `ENOENT` where there is none.
-    public static func read(_ path: String, upTo limit: Int) throws(SystemError) -> (bytes: [UInt8], facts: Facts) {
-        let number = path == "-" ? dup(0) : open(path, O_RDONLY | O_CLOEXEC)
+    public static func read(
+        _ path: String,
+        upTo limit: Int,
+        followsLinks: Bool = true
+    ) throws(SystemError) -> (bytes: [UInt8], facts: Facts) {
+        let number = path == "-" ? dup(0) : open(path, O_RDONLY | O_CLOEXEC | (followsLinks ? 0 : O_NOFOLLOW))
         guard number >= 0 else { throw .last("open \(path)") }
         let file = Descriptor(taking: number)
         var facts = stat()
@@ -92,9 +102,8 @@ public enum SmallFile {
         to path: String,
         replaces: Bool
     ) throws(SystemError) -> Bool {
-        let partial = "\(path).\(getpid()).partial"
-        unlink(partial)
-        let number = open(partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        let partial = PartialName.fresh(for: path)
+        let number = open(partial, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard number >= 0 else { throw .last("create \(path)") }
         let file = Descriptor(taking: number)
         defer { unlink(partial) }
@@ -111,7 +120,7 @@ public enum SmallFile {
         if replaces {
             guard systemRename(partial, path) == 0 else { throw .last("rename to \(path)") }
         } else {
-            guard link(partial, path) == 0 else {
+            guard systemLink(partial, path) == 0 else {
                 if errno == EEXIST { return false }
                 throw .last("create \(path)")
             }
@@ -128,6 +137,19 @@ public enum SmallFile {
         try syncFolder(of: name)
     }
 
+    /// Gives a file one more name in the same folder, durably; a file of that name stays as it is.
+    ///
+    /// - Returns: Whether it has that name now; `false` when another file has.
+    /// - Throws: `SystemError`.
+    public static func link(_ path: String, as name: String) throws(SystemError) -> Bool {
+        guard systemLink(path, name) == 0 else {
+            if errno == EEXIST { return false }
+            throw .last("link \(path)")
+        }
+        try syncFolder(of: name)
+        return true
+    }
+
     /// Removes a file; that there is none is no error.
     ///
     /// - Throws: `SystemError`.
@@ -135,14 +157,23 @@ public enum SmallFile {
         guard unlink(path) == 0 || errno == ENOENT else { throw .last("remove \(path)") }
     }
 
+    /// The folder of a path and the name in it.
+    public static func parts(of path: String) -> (folder: String, name: String) {
+        switch path.lastIndex(of: "/") {
+        case nil: (".", path)
+        case let slash?:
+            (slash == path.startIndex ? "/" : String(path[..<slash]), String(path[path.index(after: slash)...]))
+        }
+    }
+
+    /// The path of another name in the folder of a path.
+    public static func path(_ name: String, beside path: String) -> String {
+        path.lastIndex(of: "/").map { "\(path[...$0])\(name)" } ?? name
+    }
+
     /// Makes the name of a file durable.
     private static func syncFolder(of path: String) throws(SystemError) {
-        let folder: String
-        switch path.lastIndex(of: "/") {
-        case nil: folder = "."
-        case path.startIndex?: folder = "/"
-        case let slash?: folder = String(path[..<slash])
-        }
+        let folder = parts(of: path).folder
         let number = open(folder, O_RDONLY | O_CLOEXEC)
         guard number >= 0 else { throw .last("open \(folder)") }
         let descriptor = Descriptor(taking: number)
@@ -157,5 +188,7 @@ private func systemRead(_ number: Int32, _ buffer: UnsafeMutableRawPointer?, _ c
 private func systemWrite(_ number: Int32, _ buffer: UnsafeRawPointer?, _ count: Int) -> Int {
     write(number, buffer, count)
 }
+
+private func systemLink(_ path: String, _ name: String) -> Int32 { link(path, name) }
 
 private func systemRename(_ path: String, _ name: String) -> Int32 { rename(path, name) }

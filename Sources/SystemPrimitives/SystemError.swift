@@ -40,6 +40,12 @@ extension SystemError {
     /// Whether what was named is not there.
     public var isAbsence: Bool { code == ENOENT }
 
+    /// The code for a name that is taken.
+    public static let alreadyThere = EEXIST
+
+    /// Whether a link was found where none is followed.
+    public var isLink: Bool { code == ELOOP }
+
     /// Whether nobody reads any more what was written.
     public var isBrokenPipe: Bool { code == EPIPE }
 }

@@ -135,11 +135,14 @@ struct Console {
         return path
     }
 
-    /// Runs SQL on the database behind the command line's back.
+    /// Runs SQL on the database behind the command line's back; what changes the schema alone is kept, too.
     func sql(_ statement: StaticString) throws {
         var options = Database.Options(now: { nil })
         options.synchronous = .off
-        _ = try Database(folder: data, options: options).openForCommandLine().write { db in try db.run(statement) }
+        _ = try Database(folder: data, options: options).openForCommandLine().write { db in
+            try db.run(statement)
+            try db.probe()
+        }
     }
 
     /// The mode of a file's permissions.

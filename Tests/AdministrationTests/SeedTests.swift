@@ -314,3 +314,72 @@ import Testing
         #expect(try console.json("seed -")["created"]?.texts == ["vendor acme"])
     }
 }
+
+@Suite("Seed documents with many licenses") struct SeedPortionTests {
+    let console = Console()
+    private let count = 2100
+
+    /// A document whose last license names this plan.
+    private func document(lastPlan: String = "pro") -> String {
+        let licenses = (1...count).map { number in
+            #"{"order_id":"o-\#(number)","plan":"\#(number == count ? lastPlan : "pro")"}"#
+        }
+        return #"{"vendors":[{"slug":"acme","name":"Acme","products":[{"slug":"editor","name":"Editor","#
+            + #""features":[{"code":"pro","name":"Pro"}],"plans":[{"code":"pro","features":["pro"]}],"#
+            + #""licenses":[\#(licenses.joined(separator: ","))]}]}]}"#
+    }
+
+    private func orders(_ report: JSONValue) -> [String] {
+        report["licenses"]?.elements?.compactMap { $0["order_id"]?.string } ?? []
+    }
+
+    @Test("all are written and told in the order of the document, and a second run changes nothing")
+    func written() throws {
+        let file = try console.file("seed.json", document())
+        let expected = (1...count).map { "o-\($0)" }
+
+        let tried = try console.json("seed \(file) --dry-run")
+        let first = try console.json("seed \(file)")
+        let second = try console.json("seed \(file)")
+
+        #expect(tried["created"]?.texts == first["created"]?.texts)
+        #expect(orders(tried) == expected && orders(first) == expected && orders(second) == expected)
+        #expect(first["licenses"]?.elements?.allSatisfy { $0["key"]?.string != nil } == true)
+        #expect(second["created"]?.count == 0 && second["changed"]?.count == 0)
+        let ids = { (report: JSONValue) in report["licenses"]?.elements?.compactMap { $0["id"]?.string } ?? [] }
+        #expect(ids(first) == ids(second) && Set(ids(first)).count == count)
+        try console.json("admin audit verify")
+    }
+
+    @Test("a mistake in the last of many names its place, and nothing of the document is kept")
+    func mistake() throws {
+        let file = try console.file("seed.json", document(lastPlan: "other"))
+
+        let failure = try console.failure("seed \(file)")
+
+        #expect(failure.code == "PLAN_NOT_FOUND")
+        #expect(failure.error["pointer"]?.string?.hasPrefix("/vendors/0/products/0/licenses/\(count - 1)") == true)
+        #expect(try console.json("admin vendor list")["vendors"]?.count == 0)
+    }
+
+    @Test("a run that breaks off keeps what it wrote, and the next goes on with it")
+    func broken() throws {
+        let file = try console.file("seed.json", document())
+        try console.json("admin vendor create --slug other")
+        try console.sql(
+            """
+            CREATE TRIGGER break_off BEFORE INSERT ON licenses WHEN NEW.order_id = 'o-2050'
+            BEGIN SELECT raise(ABORT, 'broken off'); END
+            """
+        )
+
+        #expect(try console.failure("seed \(file)").exit == 1)
+        let kept = try console.json("admin license list --product acme/editor --limit 1000")
+        #expect(kept["licenses"]?.count == 1000 && kept["next"]?.string != nil)
+        try console.sql("DROP TRIGGER break_off")
+        let report = try console.json("seed \(file)")
+
+        #expect(report["created"]?.count == count - 2000)
+        #expect(orders(report).count == count)
+    }
+}

@@ -212,6 +212,15 @@ struct TestAPI: ~Copyable {
         return TestAPI(opened, context: context)
     }
 
+    /// A server that starts on what is there, with nothing in memory.
+    static func reopen(_ catalog: Catalog) throws -> TestAPI {
+        let writer = try catalog.database.openForServing(catalog.queue)
+        let services = Services(keys: catalog.services.keys, clock: catalog.clock)
+        // The description of the interface is asked for elsewhere.
+        let context = try LoopState.open(services, catalog.shared(limiter: RateLimiter(RateLimits()), routes: []))
+        return TestAPI(OpenCatalog(catalog: catalog, writer: writer), context: context)
+    }
+
     // MARK: What is sold
 
     /// Sells a license under a plan of its own, by default with two seats and two features and without an end.
@@ -287,7 +296,8 @@ struct TestAPI: ~Copyable {
         return received
     }
 
-    private mutating func answer(to bytes: [UInt8], from peer: PeerAddress) -> Received {
+    /// The same for a database that holds what the description does not know.
+    mutating func answer(to bytes: [UInt8], from peer: PeerAddress = .loopback) -> Received {
         let outline = RequestOutline.test()
         do {
             switch try router.outcome(of: bytes, from: peer, in: &context) {
@@ -369,7 +379,7 @@ struct TestAPI: ~Copyable {
 extension Catalog {
     var shared: ServerShared { shared(limiter: RateLimiter(RateLimits())) }
 
-    func shared(limiter: RateLimiter) -> ServerShared {
+    func shared(limiter: RateLimiter, routes: [Endpoint] = Routes.all) -> ServerShared {
         ServerShared(
             queue: queue,
             database: database,
@@ -378,7 +388,34 @@ extension Catalog {
             limiter: limiter,
             baseURL: nil,
             requestLogging: .all,
-            routes: Routes.all
+            routes: routes
+        )
+    }
+
+    /// The same catalog in a copy of its folder.
+    func moved(to folder: TemporaryFolder) -> Catalog {
+        Catalog(
+            folder: folder,
+            database: Database(folder: folder.path, options: database.options),
+            queue: APIWriterQueue(capacity: 64),
+            services: services,
+            clock: clock,
+            log: log,
+            metrics: metrics,
+            vendor: vendor,
+            stranger: stranger,
+            editor: editor,
+            viewer: viewer,
+            foreign: foreign,
+            appToken: appToken,
+            testToken: testToken,
+            viewerToken: viewerToken,
+            foreignToken: foreignToken,
+            secretToken: secretToken,
+            productSecretToken: productSecretToken,
+            unifiedToken: unifiedToken,
+            revokedToken: revokedToken,
+            credential: credential
         )
     }
 

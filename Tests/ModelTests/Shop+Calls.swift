@@ -141,7 +141,6 @@ extension Shop {
         let seat = replacing.map { seatIDs.indices.contains($0) ? seatIDs[$0].text : nobody }
         let more = seat.map { #""replace":"\#($0)""# } ?? ""
         let body = body(install, key, fingerprint: fingerprint, more)
-        let installID = try claim(install).digest
         return try act(Activate.self, body, install, opened) { outcome in
             guard let outcome else { return Told("LICENSE_NOT_FOUND") }
             var told: Told
@@ -151,9 +150,14 @@ extension Shop {
                 told.seat = self.told(seat, of: outcome.license)
             case .denied(let denial):
                 told = Told(denial.code.rawValue)
-                if case .noSeats(_, _, let held) = denial {
-                    let own = outcome.install.digest == installID ? outcome.install.id : nil
-                    told.rows = held.map { Told.Row(seat: number(of: $0.id), isThis: $0.install == own) }
+                if case .noSeats = denial {
+                    let (license, own) = (outcome.license, outcome.install.id)
+                    let seats = try opened.reader.snapshot { db in
+                        try LicenseFinder.listed(of: license, for: own, at: time, in: db)
+                    }
+                    told.rows = license.listed(seats, for: own, at: time).map { row in
+                        Told.Row(seat: number(of: row.activation.id), isThis: row.isThis)
+                    }
                 }
             }
             told.license = self.told(outcome.license)
@@ -213,8 +217,7 @@ extension Shop {
                 case .granted(let rows):
                     told = Told("OK")
                     told.rows = rows.map { Told.Row(seat: number(of: $0.activation.id), isThis: $0.isThis) }
-                    let use = license.seatUse(of: facts.seats, at: contact.now)
-                    (told.used, told.limit) = (use.used, use.limit.count)
+                    (told.used, told.limit) = (facts.use?.used, facts.use?.limit.count)
                 }
             }
             told.paper = paper(facts.state)

@@ -89,7 +89,8 @@ import Testing
             }
         }
         _ = try workOff([], in: database)  // moves the log into the file
-        try Data("older".utf8).write(to: URL(fileURLWithPath: backup))
+        _ = try database.backUp(to: backup)
+        let older = try Data(contentsOf: URL(fileURLWithPath: backup))
         let file = try #require(FileHandle(forUpdatingAtPath: database.path))
         try file.seek(toOffset: 4096 * 12)
         file.write(Data(repeating: 0xFF, count: 4096 * 3))
@@ -97,7 +98,7 @@ import Testing
 
         #expect(category { _ = try database.backUp(to: backup) } == .corrupt)
 
-        #expect(try Data(contentsOf: URL(fileURLWithPath: backup)) == Data("older".utf8))
+        #expect(try Data(contentsOf: URL(fileURLWithPath: backup)) == older)
         #expect(folder.names == ["backup", "data"])
         #expect(try database.integrityFindings() != [])
     }
@@ -130,6 +131,44 @@ import Testing
         #expect(category { _ = try database.restore(from: backup) { _ in } } == .served)
 
         #expect(try names(database) == ["a", "b"])
+    }
+
+    @Test("a restore is refused while somebody reads what is still in the log, which stays")
+    func readMeanwhile() throws {
+        let connection = try database.openForCommandLine()
+        try connection.write { db in _ = try insertItem("a", in: db) }
+        _ = try database.backUp(to: backup)
+
+        try database.openReader().snapshot { db in
+            #expect(try itemNames(db) == ["a"])
+            try connection.write { db in _ = try insertItem("b", in: db) }
+            #expect(category { _ = try database.restore(from: backup) { _ in } } == .busy)
+        }
+
+        #expect(try names(database) == ["a", "b"])
+        _ = try database.restore(from: backup) { _ in }
+        #expect(try names(database) == ["a"])
+    }
+
+    @Test(
+        "a version that no clock can have made is no reason to refuse a good backup, nor is it told",
+        arguments: ["9223372036854775807", "600000000000000000"]
+    )
+    func damagedVersion(version: String) throws {
+        let connection = try database.openForCommandLine()
+        _ = try database.backUp(to: backup)
+        try connection.write { db in
+            try db.each(built: "UPDATE state SET version = \(version) - 1", [:]) { _ in }
+        }
+
+        #expect(category { _ = try database.openForServing(Queue()) } == .corrupt)
+        #expect(category { _ = try database.openReader().snapshot { db in try db.stateVersion() } } == .corrupt)
+        _ = try database.backUp(to: backup + "2")
+        #expect(category { _ = try database.restore(from: backup + "2") { _ in } } == .corrupt)
+        let summary = try database.restore(from: backup) { _ in }
+
+        #expect(summary.stateVersion < 2_000_000_000_000_000)
+        _ = try database.openForServing(Queue())
     }
 
     @Test("a restore that fails its last look replaces nothing and leaves nothing")

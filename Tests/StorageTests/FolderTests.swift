@@ -25,7 +25,77 @@ private func names(in folder: String) -> [String] {
         }
     }
 
+    @Test(
+        "a link in the place of a file of ours is refused, and what it leads to is neither made nor changed",
+        arguments: ["countersign.db", "serve.lock", "write.lock"],
+        [true, false]
+    )
+    func links(name: String, leadsToAFile: Bool) throws {
+        let folder = try TemporaryFolder()
+        let database = Database(folder: folder.path + "/data", options: .test())
+        let victim = folder.path + "/victim"
+        try FileManager.default.createDirectory(atPath: database.folder, withIntermediateDirectories: false)
+        try FileManager.default.createSymbolicLink(
+            atPath: "\(database.folder)/\(name)",
+            withDestinationPath: victim
+        )
+        // An empty file is a new database to SQLite.
+        let bytes = Data((name == "countersign.db" ? "" : "precious").utf8)
+        if leadsToAFile { try bytes.write(to: URL(filePath: victim)) }
+
+        for opening: () throws -> Void in [
+            { _ = try database.openForServing(Queue()) }, { _ = try database.openForCommandLine() },
+            { _ = try database.openReader() }, { _ = try database.backUp(to: folder.path + "/copy") },
+        ] {
+            // What does not touch a lock has nothing against one.
+            do { try opening() } catch { #expect((error as? StorageError)?.category == .access) }
+        }
+        do {
+            _ = try database.openForServing(Queue())
+            Issue.record("it was served")
+        } catch {
+            #expect(error.category == .access && error.message.contains("\(database.folder)/\(name)"))
+        }
+
+        #expect(FileManager.default.fileExists(atPath: victim) == leadsToAFile)
+        if leadsToAFile { #expect(try Data(contentsOf: URL(filePath: victim)) == bytes) }
+        #expect(!FileManager.default.fileExists(atPath: victim + "-wal"))
+    }
+
     #if os(Linux)
+        @Test(
+            "root becomes the owner of the folder and nobody else, whatever that owner put there",
+            .enabled(if: geteuid() == 0),
+            arguments: ["countersign.db", "serve.lock", "write.lock"],
+            [true, false]
+        )
+        func rootAndLinks(name: String, isLink: Bool) async throws {
+            let folder = try TemporaryFolder()
+            await #expect(processExitsWith: .success) { [path = folder.path as String, name, isLink] in
+                let database = Database(folder: path + "/data", options: .test())
+                let victim = path + "/victim"
+                try FileManager.default.createDirectory(atPath: database.folder, withIntermediateDirectories: false)
+                try #require(chmod(path, 0o755) == 0 && chown(database.folder, 12345, 12345) == 0)
+                let placed = "\(database.folder)/\(name)"
+                if isLink {
+                    try Data().write(to: URL(filePath: victim))
+                    try FileManager.default.createSymbolicLink(atPath: placed, withDestinationPath: victim)
+                } else {
+                    try Data().write(to: URL(filePath: placed))
+                }
+
+                do {
+                    _ = try database.becomeOwner()
+                    _ = try database.openForServing(Queue())
+                    exit(1)
+                } catch let error as StorageError {
+                    let isTold = error.category == .access && error.message.contains(placed)
+                    let isKept = try !isLink || Data(contentsOf: URL(filePath: victim)).isEmpty
+                    exit(isTold && geteuid() != 0 && isKept ? 0 : 2)
+                }
+            }
+        }
+
         @Test("another user is refused, before anything is written", .enabled(if: geteuid() == 0))
         func rootOwned() async throws {
             let folder = try TemporaryFolder()
@@ -60,7 +130,7 @@ private func names(in folder: String) -> [String] {
                     exit(1)
                 } catch let error as StorageError {
                     let text = error.message
-                    let parts = [database.path, "belongs to uid 0", "runs as uid 12345", "fix: run as uid 0"]
+                    let parts = [database.path, "belongs to uid 0", "runs as uid 12345", "fix: chown -R 12345"]
                     exit(parts.allSatisfy(text.contains) && names(in: path) == before ? 0 : 2)
                 }
             }

@@ -27,6 +27,18 @@ public struct CommandContext: Sendable {
     /// Where the master key is.
     public var keyFile: KeyFile { KeyFile(configured: settings.masterKeyFile, folder: settings.data) }
 
+    /// Where master keys may be: the one in use, and the one that is in use without a setting.
+    var keyPaths: [String] {
+        Array(Set([keyFile.path, KeyFile(configured: nil, folder: settings.data).path])).sorted()
+    }
+
+    /// Refuses to write to what is a file of the database's, or has the name of one.
+    ///
+    /// - Throws: `StorageError` (`access`).
+    func requireElsewhere(_ target: String) throws {
+        try database.requireElsewhere(target, sparing: keyPaths)
+    }
+
     /// Now, by the system's clock or that of `--test-clock`.
     ///
     /// - Throws: `ClockUnsure` when the test clock cannot be read.
@@ -129,7 +141,8 @@ public struct CommandContext: Sendable {
 
     static func removeScratch(_ folder: String) {
         for name in [
-            "countersign.db", "countersign.db-wal", "countersign.db-shm", "write.lock", "serve.lock", "master.key",
+            "countersign.db", "countersign.db-wal", "countersign.db-shm", "write.lock", "serve.lock", "keys.lock",
+            "backup.lock", "master.key",
         ] {
             unlink("\(folder)/\(name)")
         }

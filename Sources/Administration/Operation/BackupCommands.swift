@@ -2,7 +2,6 @@ internal import Licensing
 internal import LicensingServices
 internal import Storage
 internal import StrictJSON
-internal import SystemPrimitives
 
 /// `backup`, `restore`, `migrate`.
 enum BackupCommands {
@@ -21,20 +20,12 @@ enum BackupCommands {
         let database = context.database
         try context.requireDatabase()
         try database.becomeOwner()
-        // A dry run makes the copy and throws it away: that proves that it can be made. 64 random bits in its name meet no
-        // file of anybody's.
-        let made = context.isDryRun ? try scratchName(beside: target, context) : target
-        let summary = try database.backUp(to: made)
-        if context.isDryRun { try SmallFile.remove(made) }
+        // A dry run makes the copy and throws it away: that proves that it can be made.
+        let summary = try database.backUp(to: target, sparing: context.keyPaths, isKept: !context.isDryRun)
         let note =
             "the master key is not in it, and without the key nobody opens it: keep a copy of \(context.keyFile.path) "
             + "elsewhere (countersign admin master-key export FILE)"
         return report("backup", summary, target, notes: [note], context)
-    }
-
-    private static func scratchName(beside target: String, _ context: CommandContext) throws -> String {
-        let bits = try context.surroundings.entropy.bytes(8).reduce(0) { $0 << 8 | UInt64($1) }
-        return "\(target).dry-run-\(String(bits, radix: 16))"
     }
 
     private static let restore = Command(

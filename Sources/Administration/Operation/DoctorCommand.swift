@@ -58,7 +58,7 @@ private struct Doctor {
     }
 
     mutating func examine() throws {
-        let examination = try context.database.examine()
+        let examination = try context.database.examine(keys: context.keyPaths)
         look(at: examination)
         lookAtKeyFile()
         lookAtLibrary()
@@ -104,6 +104,15 @@ private struct Doctor {
         if !findings.contains(where: { $0.check == "files" }) {
             note("files", .good, "owner uid \(examination.ownUser), closed to others")
         }
+        let leftovers = examination.leftovers.joined(separator: ", ")
+        note(
+            "leftovers",
+            leftovers.isEmpty ? .good : .warning,
+            leftovers.isEmpty
+                ? "none"
+                : "\(leftovers): left by a process that was killed, unless one writes there now; the next backup, restore or "
+                    + "rotation to the same place removes them"
+        )
         let mebibytes = examination.freeBytes >> 20
         note("space", mebibytes < 64 ? .error : mebibytes < 1024 ? .warning : .good, "\(mebibytes) MiB free")
         note(

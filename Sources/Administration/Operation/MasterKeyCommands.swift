@@ -14,10 +14,12 @@ enum MasterKeyCommands {
         example: "admin master-key rotate"
     ) { _, context in
         let work = try context.open()
-        let rotation = try work.vault.prepareRotation(at: work.now)
-        if !work.isDryRun { try rotation.writeFile() }
-        try work.write { db in try rotation.write(by: work.actor, in: db) }
-        let old = work.isDryRun ? rotation.oldPath : try rotation.finish()
+        let old = try work.vault.rotate(
+            work.connection,
+            of: context.database,
+            by: work.actor,
+            isDryRun: work.isDryRun
+        )
         let note =
             "the old key is kept as \(old): backups made before open with it alone; copy the new one to where you keep "
             + "the old"
@@ -42,6 +44,7 @@ enum MasterKeyCommands {
         let target = try call.required(file)
         // Opening proves that it is this database's.
         let work = try context.open()
+        if target != "-" { try context.requireElsewhere(target) }
         guard let key = try work.vault.file.read() else {
             throw VaultFault(.missing, "there is no master key \(work.vault.file.path)")
         }
@@ -57,6 +60,7 @@ enum MasterKeyCommands {
             let bytes = context.isDryRun ? Array("dry run\n".utf8) : key.fileText
             let isNew: Bool
             do throws(SystemError) {
+                for file in PartialName.all(for: target) where !context.isDryRun { try SmallFile.remove(file) }
                 isNew = try SmallFile.write(bytes, to: target, replaces: false)
             } catch {
                 throw Database.refusal(of: target, isMade: true, code: error.code)

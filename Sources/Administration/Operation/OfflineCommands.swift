@@ -127,7 +127,7 @@ enum OfflineCommands {
             case .expired(let end): "the license ended at \(end)"
             case .reissued: "the license has a new key, which a new install needs"
             case .notActivated: "the install holds no seat"
-            case .noSeats(let used, let limit, _): "\(used) of \(limit) seats are in use"
+            case .noSeats(let used, let limit): "\(used) of \(limit) seats are in use"
             case .transferLimit(let most): "at most \(most) new installs in the plan's period"
             case .selfReleaseOff: "the plan does not let customers replace seats"
             case .replacedSeatNotFound: "replace names no seat of this license"

@@ -24,7 +24,7 @@ enum SeedCommand {
         )
         let work = try context.open(makes: true)
         let run = try SeedRun(document, work)
-        let outcome = try work.write { db in try run.write(in: db) }
+        let outcome = try run.apply(work)
         let isDryRun = work.isDryRun
         let service = LicenseService(keys: work.keys, entropy: work.entropy)
         // Also those of earlier runs; in a dry run, those alone.

@@ -54,7 +54,7 @@ extension SeedRun {
             credentials: try seed.credentials.map {
                 try prepare($0, vendor: vendor, product: product.id, credentials)
             },
-            licenses: try prepare(seed.licenses, of: product),
+            licenses: try prepare(seed.licenses, of: product, isNew: known == nil, work),
             connections: try seed.connections.map { ($0, try Identifier(at: actor.now, entropy: work.entropy)) }
         )
     }
@@ -83,10 +83,12 @@ extension SeedRun {
 
     private func prepare(
         _ seeds: [SeedLicense],
-        of product: Product
-    ) throws -> [(seed: SeedLicense, draft: LicenseDraft)] {
+        of product: Product,
+        isNew: Bool,
+        _ work: borrowing Workspace
+    ) throws -> [PreparedLicense] {
         var imported: [String: JSONPointer] = [:]
-        return try seeds.compactMap { seed in
+        let drafts: [(seed: SeedLicense, draft: LicenseDraft)] = try seeds.compactMap { seed in
             guard let order = seed.order else { return nil }
             return try at(seed.pointer) {
                 let draft = try service.draft(order, for: product, at: actor.now)
@@ -95,6 +97,17 @@ extension SeedRun {
                     throw Refusal(.validation, "is the same key as that of \(first)", member: "key")
                 }
                 return (seed, draft)
+            }
+        }
+        guard !isNew else { return drafts.map { PreparedLicense(seed: $0.seed, draft: $0.draft, known: nil) } }
+        // Here, where nobody waits, and not in the transaction: of a second run all are there.
+        return try work.read { db in
+            try drafts.map { seed, draft in
+                PreparedLicense(
+                    seed: seed,
+                    draft: draft,
+                    known: try at(seed.pointer) { try service.repeated(draft, of: product, in: db) }
+                )
             }
         }
     }

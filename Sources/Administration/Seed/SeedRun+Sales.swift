@@ -23,20 +23,23 @@ extension SeedRun {
     }
 
     func write(
-        _ seed: SeedLicense,
-        _ draft: LicenseDraft,
+        _ prepared: PreparedLicense,
+        at place: Int,
         of product: Product,
         _ name: String,
         _ outcome: inout Outcome,
         in db: borrowing WriteTransaction
     ) throws {
-        let issued = try at(seed.pointer) { try service.issue(draft, of: product, by: actor, in: db) }
-        let order = seed.order?.orderID
+        let issued = try at(prepared.seed.pointer) {
+            try service.issue(prepared.draft, of: product, by: actor, in: db)
+        }
+        let order = prepared.seed.order?.orderID
         outcome.note(
             issued.isRepeated ? .unchanged : .created,
             "license \(name) \(order ?? issued.license.id.text)"
         )
-        outcome.licenses.append((order, issued.license.id, issued.key?.text))
+        outcome.licenses[place] = (order, issued.license.id, issued.key?.text)
+        outcome.written += 1
     }
 
     func write(

@@ -4,16 +4,24 @@ internal import LicensingServices
 internal import Storage
 internal import StrictJSON
 
-/// Makes a database be as a document says: everything that needs cryptography first, then all of it in one transaction.
+/// Makes a database be as a document says: everything that needs cryptography or a look-up first, then all of it in one
+/// transaction, but for licenses beyond so many: those follow in transactions of their own.
 struct SeedRun {
+    /// The most new licenses that one transaction writes: few, so that a server beside it hardly waits.
+    static let portion = 2000
+
     /// What was done, in the order of the document.
     struct Outcome {
         var created: [String] = []
         var changed: [String] = []
         var unchanged = 0
         var secrets: [IssuedCredential] = []
-        /// With the keys that this run made or imported. Secrets.
+        /// With the keys that this run made or imported, in the order of the document. Secrets.
         var licenses: [(orderID: String?, id: License.ID, key: String?)] = []
+        /// Those that are still to be written, with their places in `licenses`.
+        var waiting: [(license: PreparedLicense, place: Int, product: Product, name: String)] = []
+        /// New licenses that were written.
+        var written = 0
         var connections: [StoreConnection] = []
 
         mutating func note(_ outcome: CatalogService.Outcome, _ name: String) {
@@ -42,9 +50,16 @@ struct SeedRun {
         let product: Product
         let isNew: Bool
         let credentials: [PreparedCredential]
-        let licenses: [(seed: SeedLicense, draft: LicenseDraft)]
+        let licenses: [PreparedLicense]
         /// Each with the name it gets, should it be new.
         let connections: [(seed: SeedConnection, id: StoreConnectionID)]
+    }
+
+    struct PreparedLicense {
+        let seed: SeedLicense
+        let draft: LicenseDraft
+        /// The license that an earlier run made of it.
+        let known: License.ID?
     }
 
     struct PreparedCredential {
@@ -82,18 +97,74 @@ struct SeedRun {
         }
     }
 
-    /// Writes everything.
+    /// How many licenses no earlier run made.
+    var newLicenses: Int {
+        vendors.reduce(0) { sum, vendor in
+            vendor.products.reduce(sum) { $0 + $1.licenses.count { $0.known == nil } }
+        }
+    }
+
+    /// Does all of it, in one transaction where it is no more than `portion` licenses.
     ///
-    /// - Throws: `CommandFailure` that names the place in the document, `StorageError`; then nothing may be kept.
-    func write(in db: borrowing WriteTransaction) throws -> Outcome {
+    /// Where it is more, all is tried and checked before anything is kept, so that a mistake leaves nothing behind; the
+    /// licenses beyond the first portion follow, with a moment for a server between them, and a run that breaks off is
+    /// gone on with by the next.
+    ///
+    /// - Throws: `CommandFailure` that names the place in the document; `StorageError`.
+    func apply(_ work: borrowing Workspace) throws -> Outcome {
+        guard newLicenses > Self.portion else { return try work.write { db in try write(in: db, upTo: .max) } }
+        var (tried, plans) = try work.connection.write(isDryRun: true) { db in
+            let tried = try write(in: db, upTo: 0)
+            return (
+                tried,
+                try Dictionary(grouping: tried.waiting, by: \.product.id).mapValues { waiting in
+                    try allPlans(of: waiting[0].product, in: db)
+                }
+            )
+        }
+        for (license, place, product, name) in tried.waiting {
+            try at(license.seed.pointer) {
+                try service.check(license.draft, of: product, under: plans[product.id] ?? [:], at: actor.now)
+            }
+            guard work.isDryRun else { continue }
+            tried.note(.created, "license \(name) \(license.seed.order?.orderID ?? license.draft.licenseID.text)")
+            tried.licenses[place].key = license.draft.key.key.text
+        }
+        plans = [:]
+        if work.isDryRun { return tried }
+        var outcome = try work.write { db in try write(in: db, upTo: Self.portion) }
+        let waiting = outcome.waiting
+        for start in stride(from: 0, to: waiting.count, by: Self.portion) {
+            outcome = try work.write { db in
+                var outcome = outcome
+                for (license, place, product, name) in waiting[start..<min(start + Self.portion, waiting.count)] {
+                    try write(license, at: place, of: product, name, &outcome, in: db)
+                }
+                return outcome
+            }
+        }
+        return outcome
+    }
+
+    private func allPlans<DB: Queries & ~Copyable>(
+        of product: Product,
+        in db: borrowing DB
+    ) throws -> [PlanCode: Plan] {
+        let plans = try CatalogFinder.plans(of: product, after: nil, limit: .max, in: db)
+        return Dictionary(plans.map { ($0.code, $0) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// Writes everything but the new licenses beyond the first `most`, which are left waiting.
+    private func write(in db: borrowing WriteTransaction, upTo most: Int) throws -> Outcome {
         var outcome = Outcome()
-        for vendor in vendors { try write(vendor, &outcome, in: db) }
+        for vendor in vendors { try write(vendor, &outcome, upTo: most, in: db) }
         return outcome
     }
 
     private func write(
         _ prepared: PreparedVendor,
         _ outcome: inout Outcome,
+        upTo most: Int,
         in db: borrowing WriteTransaction
     ) throws {
         let name = "vendor \(prepared.slug)"
@@ -110,13 +181,14 @@ struct SeedRun {
             }
         }
         for credential in prepared.credentials { try write(credential, prepared.slug.text, &outcome, in: db) }
-        for product in prepared.products { try write(product, of: prepared, &outcome, in: db) }
+        for product in prepared.products { try write(product, of: prepared, &outcome, upTo: most, in: db) }
     }
 
     private func write(
         _ prepared: PreparedProduct,
         of vendor: PreparedVendor,
         _ outcome: inout Outcome,
+        upTo most: Int,
         in db: borrowing WriteTransaction
     ) throws {
         let seed = prepared.seed
@@ -145,8 +217,16 @@ struct SeedRun {
         for (connection, id) in prepared.connections {
             try write(connection, id, of: product, name, &outcome, in: db)
         }
-        for (license, draft) in prepared.licenses {
-            try write(license, draft, of: product, name, &outcome, in: db)
+        for license in prepared.licenses {
+            let place = outcome.licenses.count
+            outcome.licenses.append((license.seed.order?.orderID, license.known ?? license.draft.licenseID, nil))
+            if license.known != nil {
+                outcome.note(.unchanged, name)
+            } else if outcome.written < most {
+                try write(license, at: place, of: product, name, &outcome, in: db)
+            } else {
+                outcome.waiting.append((license, place, product, name))
+            }
         }
     }
 

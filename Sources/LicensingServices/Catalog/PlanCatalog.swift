@@ -138,7 +138,7 @@ extension PlanStore {
             [
                 "plan_id": .id(plan), "always": .bool(isAlways), "seats": .bool(seats), "offline": .bool(offlineLife),
             ],
-            { row in try row.int() }
+            { row in try row.size() }
         ) ?? 0
     }
 }

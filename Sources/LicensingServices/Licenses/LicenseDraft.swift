@@ -15,6 +15,8 @@ public struct LicenseDraft: Sendable {
     public let order: LicenseOrder
     /// Its key.
     public let key: LicenseKeyDraft
+    /// The license's name, should it be written.
+    public var licenseID: License.ID { id }
     var id: License.ID
     var customer: Customer.ID
     let orderDigest: Digest256?

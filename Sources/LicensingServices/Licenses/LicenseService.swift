@@ -82,6 +82,28 @@ public struct LicenseService: Sendable {
         return Issued(license: license, isRepeated: false, key: draft.key.key)
     }
 
+    /// The license that the same order, or the same imported key, gave before; nothing is written.
+    ///
+    /// - Throws: `Refusal` where the order or the key is there with other parameters; `StorageError`.
+    public func repeated<DB: Queries & ~Copyable>(
+        _ draft: LicenseDraft,
+        of product: Product,
+        in db: borrowing DB
+    ) throws -> License.ID? {
+        var plans = KnownPlans(of: product.id)
+        return try known(draft, of: product, &plans, in: db)
+    }
+
+    /// Refuses an order that cannot be written under these plans, all of a product.
+    ///
+    /// - Throws: `Refusal`.
+    public func check(_ draft: LicenseDraft, of product: Product, under plans: [PlanCode: Plan], at now: Timestamp)
+        throws
+    {
+        guard let plan = plans[draft.order.plan] else { throw Self.noPlan(draft.order.plan) }
+        _ = try license(draft, for: nil, of: product, at: now, under: plan)
+    }
+
     /// The license that the same order, or the same imported key, gave before.
     ///
     /// - Throws: `Refusal` where the order or the key is there with other parameters.
@@ -133,8 +155,18 @@ public struct LicenseService: Sendable {
         _ plans: inout KnownPlans,
         in db: borrowing DB
     ) throws -> License {
+        guard let plan = try plans.find(draft.order.plan, in: db) else { throw Self.noPlan(draft.order.plan) }
+        return try license(draft, for: customer, of: product, at: now, under: plan)
+    }
+
+    private func license(
+        _ draft: LicenseDraft,
+        for customer: Customer.ID?,
+        of product: Product,
+        at now: Timestamp,
+        under plan: Plan
+    ) throws -> License {
         let order = draft.order
-        guard let plan = try plans.find(order.plan, in: db) else { throw Self.noPlan(order.plan) }
         let license = License(
             id: draft.id,
             product: product.id,

@@ -26,7 +26,7 @@ extension MeterAnswer {
         var reports: [MeterReport] = []
         for element in elements {
             guard let name = element["meter"]?.string, let meter = try? MeterName(name),
-                let used = element["used"]?.int64
+                let used = element["used"]?.int64, used >= 0, element["limit"]?.int64 ?? 0 >= 0
             else { return nil }
             reports.append(
                 MeterReport(

@@ -79,7 +79,7 @@ public final class ValidationCounter: Sendable {
                 counts[key] = count
                 return .usedUp(before)
             }
-            count.validations += 1
+            count.validations = count.validations.addingClamped(1)
             count.isWritten = false
             counts[key] = count
             return .counted(QuotaUse(quota: vendor.validationQuota, used: count.validations, at: now))

@@ -41,6 +41,31 @@ public enum LicenseFinder {
         return try ActivationStore.unreleased(heldBy: install.id, in: db).first { $0.license == license }
     }
 
+    /// The seats of a license that its customer is shown, to release one: where there are more than `ListedSeat.mostListed`,
+    /// those that were unseen for longest, and the calling install's.
+    ///
+    /// - Throws: `StorageError`.
+    public static func listed<DB: Queries & ~Copyable>(
+        of license: License,
+        for install: Install.ID?,
+        at now: Timestamp,
+        in db: borrowing DB
+    ) throws -> [Activation] {
+        var seats = try ActivationStore.longestUnseen(
+            of: license.id,
+            leaseSeconds: license.plan.leaseSeconds,
+            at: now,
+            limit: ListedSeat.mostListed,
+            in: db
+        )
+        if let install, !seats.contains(where: { $0.install == install }),
+            let own = try ActivationStore.unreleased(of: license.id, heldBy: install, in: db)
+        {
+            seats.append(own)
+        }
+        return seats
+    }
+
     /// How many seats of a license are held at `now`.
     ///
     /// - Throws: `StorageError`.

@@ -46,7 +46,7 @@ public struct SeatService: Sendable {
             replacing: replaced,
             keyIsReplaced: found.keyIsReplaced
         )
-        let facts = try seatFacts(of: license, for: install, at: now, in: db)
+        let facts = try seatFacts(of: license, for: request, at: now, in: db)
         if let clone = facts.newlyClonedFingerprint {
             try ActivationStore.insertClone(clone, of: license.id, at: now, in: db)
         }
@@ -58,7 +58,7 @@ public struct SeatService: Sendable {
         )
         switch decision {
         case .denied(let denial):
-            let seats = license.seatUse(of: facts.activations, at: now)
+            let seats = license.seatUse(given: facts, at: now)
             return SeatOutcome(license: license, install: install, decision: .denied(denial), seats: seats)
         case .granted(let grant):
             let activation = try write(grant, by: request, at: now, in: db)
@@ -71,29 +71,84 @@ public struct SeatService: Sendable {
         }
     }
 
+    /// What the decision needs, and no more: a license may have many thousands of seats, and everybody's writes wait.
     private func seatFacts(
         of license: License,
-        for install: Install,
+        for request: ActivationRequest,
         at now: Timestamp,
         in db: borrowing WriteTransaction
     ) throws -> SeatFacts {
-        let replacedBy = try ActivationStore.fingerprintOfReplacement(of: install.id, on: license.id, in: db)
-        let newSeats = try license.transferPeriodStart(at: now).map { start in
-            try ActivationStore.newSeats(
-                of: license.id,
-                leaseSeconds: license.plan.leaseSeconds,
-                after: start,
-                at: now,
-                in: db
+        let lease = license.plan.leaseSeconds
+        let held = try ActivationStore.heldCount(of: license.id, leaseSeconds: lease, at: now, in: db)
+        var seats: [Activation] = []
+        func add(_ more: [Activation]) {
+            for seat in more where !seats.contains(where: { $0.id == seat.id }) { seats.append(seat) }
+        }
+        // First those that come with their take-overs.
+        if let fingerprint = request.fingerprint {
+            add(
+                try ActivationStore.held(
+                    of: license.id,
+                    by: fingerprint,
+                    leaseSeconds: lease,
+                    at: now,
+                    limit: Self.mostOfOneMachine,
+                    in: db
+                )
             )
         }
+        if let own = try ActivationStore.unreleased(of: license.id, heldBy: request.install, in: db) { add([own]) }
+        if let replacing = request.replacing, let seat = try ActivationStore.find(replacing, in: db),
+            seat.license == license.id, seat.releasedAt == nil
+        {
+            add([seat])
+        }
+        let needed = license.releasesNeeded(held: held)
+        if needed > 0 && needed <= Self.mostReleased {
+            add(
+                try ActivationStore.longestUnseen(
+                    of: license.id,
+                    leaseSeconds: lease,
+                    at: now,
+                    limit: needed,
+                    in: db
+                )
+            )
+        }
+        // Only what is held is counted where the plan has a lease.
+        if let lease, try ActivationStore.heldCount(of: license.id, leaseSeconds: nil, at: now, in: db) > held {
+            add(
+                try ActivationStore.lapsed(
+                    of: license.id,
+                    leaseSeconds: lease,
+                    at: now,
+                    limit: Self.mostLapsed,
+                    in: db
+                )
+            )
+        }
+        let replacedBy = try ActivationStore.fingerprintOfReplacement(of: request.install, on: license.id, in: db)
+        let cloned = try Set([request.fingerprint, replacedBy].compactMap { $0 }).filter { fingerprint in
+            try ActivationStore.isCloned(fingerprint, on: license.id, in: db)
+        }
+        let newSeats = try license.transferPeriodStart(at: now).map { start in
+            try ActivationStore.newSeats(of: license.id, leaseSeconds: lease, after: start, at: now, in: db)
+        }
         return SeatFacts(
-            activations: try ActivationStore.unreleased(of: license.id, in: db),
+            activations: seats,
+            othersHeld: held - license.seatUse(of: seats, at: now).used,
             replacedByFingerprint: replacedBy,
-            clonedFingerprints: try ActivationStore.clones(of: license.id, in: db),
+            clonedFingerprints: cloned,
             newSeatsInPeriod: newSeats ?? 0
         )
     }
+
+    /// Seats of one fingerprint that are looked at for a take-over: where more machines share it, they are clones.
+    private static let mostOfOneMachine = 8
+    /// Seats that one activation releases where a limit was lowered; beyond, it is refused until others are released.
+    private static let mostReleased = 1000
+    /// Seats whose lease is over that are written down as ended with a new seat: more than come to be with each.
+    private static let mostLapsed = 16
 
     private func write(
         _ grant: ActivationGrant,

@@ -1,12 +1,19 @@
+internal import Licensing
 internal import SystemPrimitives
 
 /// The file outside the database that holds the master key: mode 0600, and read by its owner alone.
 public struct KeyFile: Hashable, Sendable {
     /// Where it is.
     public let path: String
+    /// Whether it may be a link: one that the operator named, as container platforms hand secrets out. In the folder of
+    /// the database none is followed.
+    let followsLinks: Bool
 
     /// The file at `path`.
-    public init(path: String) { self.path = path }
+    public init(path: String, followsLinks: Bool = true) {
+        self.path = path
+        self.followsLinks = followsLinks
+    }
 
     /// `COUNTERSIGN_MASTER_KEY_FILE` where that is set, else `master.key` in the folder of the database.
     ///
@@ -14,21 +21,38 @@ public struct KeyFile: Hashable, Sendable {
     ///   - configured: What the operator named; `nil` or empty: nothing.
     ///   - folder: The folder of the database.
     public init(configured: String?, folder: String) {
-        path = configured.flatMap { $0.isEmpty ? nil : $0 } ?? "\(folder)/master.key"
+        let named = configured.flatMap { $0.isEmpty ? nil : $0 }
+        self.init(path: named ?? "\(folder)/master.key", followsLinks: named != nil)
     }
 
-    /// Where a rotation puts the new key first.
-    var next: KeyFile { KeyFile(path: path + ".next") }
+    /// A name for the new key of one rotation: no other one ever has it.
+    func freshNext() -> KeyFile {
+        KeyFile(path: "\(path).next-\(String(UInt64.random(in: 1 << 60 ... .max), radix: 16))", followsLinks: false)
+    }
+
+    /// The new keys of rotations that are under way, or broke off: one of them may be the one that opens the database.
+    var coming: [KeyFile] {
+        siblings { $0 == ".next" || $0.hasPrefix(".next-") && !$0.hasSuffix(".\(PartialName.standardEnding)") }
+    }
 
     /// Where rotations put the keys that this one came after, the newest first.
-    var former: [KeyFile] {
-        let slash = path.lastIndex(of: "/")
-        let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-        let name = slash.map { path[path.index(after: $0)...] } ?? path[...]
+    var former: [KeyFile] { siblings { $0.hasPrefix(".until-") } }
+
+    /// Where a rotation at this moment puts the key that it replaces, and where else when that name is taken.
+    func untilNames(_ now: Timestamp) -> [KeyFile] {
+        let stamp = now.rfc3339.filter { $0 != "-" && $0 != ":" }
+        // The time is in the name, so that names are in its order.
+        return (0..<1000).map {
+            KeyFile(path: "\(path).until-\(stamp)\($0 == 0 ? "" : "-\($0 + 1)")", followsLinks: false)
+        }
+    }
+
+    /// Files beside it that have its name and an ending, the greatest ending first.
+    private func siblings(_ isMeant: (Substring) -> Bool) -> [KeyFile] {
+        let (folder, name) = SmallFile.parts(of: path)
         let names = (try? SmallFile.names(in: folder)) ?? []
-        // The time is in the name.
-        return names.filter { $0.hasPrefix("\(name).until-") }.sorted(by: >)
-            .map { KeyFile(path: slash == nil ? $0 : "\(folder == "/" ? "" : folder)/\($0)") }
+        return names.filter { $0.hasPrefix(name) && isMeant($0.dropFirst(name.count)) }.sorted(by: >)
+            .map { KeyFile(path: SmallFile.path($0, beside: path), followsLinks: followsLinks) }
     }
 
     /// Whether it lies in that folder, where whoever copies the database copies it too.
@@ -44,8 +68,15 @@ public struct KeyFile: Hashable, Sendable {
         let bytes: [UInt8]
         let facts: SmallFile.Facts
         do {
-            (bytes, facts) = try SmallFile.read(path, upTo: 4096)
+            (bytes, facts) = try SmallFile.read(path, upTo: 4096, followsLinks: followsLinks)
         } catch {
+            guard followsLinks || !error.isLink else {
+                throw VaultFault(
+                    .unreadable,
+                    "the master key \(path) is a link, and none is followed in the folder of a database; fix: put the file "
+                        + "itself there, or name it by COUNTERSIGN_MASTER_KEY_FILE"
+                )
+            }
             guard let found = try? SmallFile.facts(path) else {
                 if error.isAbsence { return nil }
                 throw VaultFault(.unreadable, "the master key \(path) cannot be read: \(error.reason)")
@@ -86,15 +117,17 @@ public struct KeyFile: Hashable, Sendable {
         }
     }
 
-    /// Puts `key` in the place of the one in the file.
+    /// Makes the file with this key, which must be the first of this name.
     ///
-    /// - Throws: `VaultFault` where it cannot be written; the old one is there still.
-    public func replace(by key: MasterKey) throws(VaultFault) {
+    /// - Throws: `VaultFault` where it cannot be written, or is there.
+    func make(_ key: MasterKey) throws(VaultFault) {
+        let isNew: Bool
         do {
-            try SmallFile.write(key.fileText, to: path, replaces: true)
+            isNew = try SmallFile.write(key.fileText, to: path, replaces: false)
         } catch {
             throw VaultFault(.unwritable, "the master key cannot be written to \(path): \(error.reason)")
         }
+        guard isNew else { throw VaultFault(.unwritable, "there is a file \(path) already: it is not replaced") }
     }
 }
 

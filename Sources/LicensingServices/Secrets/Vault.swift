@@ -34,11 +34,7 @@ public struct Vault: Sendable {
         at now: Timestamp
     ) throws -> Vault {
         if try connection.snapshot({ db in try DataKeyStore.exist(in: db) }) {
-            return Vault(
-                keys: try connection.snapshot { try keys(file, of: database, in: $0) },
-                file: file,
-                isNew: false
-            )
+            return try reopen(connection, of: database, file: file, at: now)
         }
         guard try connection.snapshot({ try VendorStore.list(after: nil, limit: 1, in: $0).isEmpty }) else {
             throw VaultFault(
@@ -56,7 +52,34 @@ public struct Vault: Sendable {
             return true
         }
         if isMade { return Vault(keys: fresh, file: file, isNew: true) }
-        return Vault(keys: try connection.snapshot { try keys(file, of: database, in: $0) }, file: file, isNew: false)
+        return try reopen(connection, of: database, file: file, at: now)
+    }
+
+    /// Opens data keys that are there.
+    private static func reopen(
+        _ connection: borrowing CommandLineConnection,
+        of database: Database,
+        file: KeyFile,
+        at now: Timestamp
+    ) throws -> Vault {
+        func look() throws -> Unwrapped {
+            try connection.snapshot { db in try unwrap(file, of: database.path, in: db) }
+        }
+        do {
+            let found = try look()
+            if found.source == file { return Vault(keys: found.keys, file: file, isNew: false) }
+        } catch let fault as VaultFault where [.anotherDatabases, .missing].contains(fault.reason) {
+            // Perhaps only between two steps of a rotation.
+        }
+        // A rotation is under way, and over once the lock is here; or it was killed, and this ends it.
+        let opened = try database.holdingKeys(waits: true) { () throws -> Vault in
+            let found = try look()
+            // Where the file cannot be put in its place, the key opens from where it is.
+            if found.source != file { _ = try? file.put(found.source, at: now) }
+            return Vault(keys: found.keys, file: file, isNew: false)
+        }
+        guard let opened else { preconditionFailure("whoever waits gets the lock or throws") }
+        return opened
     }
 
     /// The data keys of a database that has them.
@@ -79,39 +102,64 @@ public struct Vault: Sendable {
         of opened: String,
         in db: borrowing DB
     ) throws -> DataKeys {
-        guard let master = try file.read() else { throw missing(file, opened) }
-        do {
-            return try DataKeyStore.read(under: master, in: db)
-        } catch DataKeyStore.Fault.missing {
-            throw VaultFault(.noDataKeys, "\(opened) has no data keys: no command has made them yet")
-        } catch DataKeyStore.Fault.anotherMasterKey {
-            func opens(_ other: KeyFile) -> Bool {
-                guard let key = try? other.read() else { return false }
-                return (try? DataKeyStore.read(under: key, in: db)) != nil
+        try unwrap(file, of: opened, in: db).keys
+    }
+
+    /// Data keys, and the file of the master key that opens them.
+    struct Unwrapped {
+        let keys: DataKeys
+        let source: KeyFile
+    }
+
+    /// Opens the data keys by the master key in its file, or by a new one that a rotation has not put there yet.
+    ///
+    /// - Throws: `VaultFault`, `StorageError`.
+    static func unwrap<DB: Queries & ~Copyable>(
+        _ file: KeyFile,
+        of opened: String,
+        in db: borrowing DB
+    ) throws -> Unwrapped {
+        func keys(under master: MasterKey) throws -> DataKeys? {
+            do {
+                return try DataKeyStore.read(under: master, in: db)
+            } catch DataKeyStore.Fault.missing {
+                throw VaultFault(.noDataKeys, "\(opened) has no data keys: no command has made them yet")
+            } catch DataKeyStore.Fault.anotherMasterKey {
+                return nil
             }
-            if opens(file.next) {
-                throw VaultFault(
-                    .anotherDatabases,
-                    "a rotation of the master key broke off: \(file.next.path) is the key of \(opened); fix: "
-                        + "mv \(file.next.path) \(file.path), and keep the old file for old backups"
-                )
+        }
+        let master = try file.read()
+        if let master, let keys = try keys(under: master) { return Unwrapped(keys: keys, source: file) }
+        for next in file.coming {
+            if let key = try? next.read(), let keys = try keys(under: key) {
+                return Unwrapped(keys: keys, source: next)
             }
-            let fix =
-                file.former.first(where: opens).map { former in
-                    "a rotation kept it as \(former.path): name that by COUNTERSIGN_MASTER_KEY_FILE"
-                } ?? "put the right file there, or name it by COUNTERSIGN_MASTER_KEY_FILE"
+        }
+        let former = try file.former.first { former in
+            guard let key = try? former.read() else { return false }
+            return try keys(under: key) != nil
+        }
+        let hint = former.map { "a rotation kept it as \($0.path): name that by COUNTERSIGN_MASTER_KEY_FILE" }
+        guard master != nil else {
             throw VaultFault(
-                .anotherDatabases,
-                "the master key \(file.path) is not the one of \(opened); fix: \(fix)"
+                .missing,
+                "there is no master key \(file.path), without which \(opened) does not open; fix: "
+                    + (hint
+                        ?? "put the file back (mode 0600), or name it by COUNTERSIGN_MASTER_KEY_FILE; a new one would "
+                        + "not do")
             )
         }
+        throw VaultFault(
+            .anotherDatabases,
+            "the master key \(file.path) is not the one of \(opened); fix: "
+                + (hint ?? "put the right file there, or name it by COUNTERSIGN_MASTER_KEY_FILE")
+        )
     }
 
     private static func missing(_ file: KeyFile, _ opened: String) -> VaultFault {
         VaultFault(
             .missing,
-            "there is no master key \(file.path), without which \(opened) does not open; fix: put the file back "
-                + "(mode 0600), or name it by COUNTERSIGN_MASTER_KEY_FILE; a new one would not do"
+            "the master key \(file.path) was removed while the keys of \(opened) were made; fix: try again"
         )
     }
 }

@@ -63,12 +63,13 @@ package enum ActivationStore {
         ) > 0
     }
 
-    /// Every unreleased seat of a license, oldest first, with its take-overs; a lease that ran out is still among them.
+    /// Every unreleased seat of a license, oldest first, without take-overs; a lease that ran out is still among them. For
+    /// the administration: what an app asks reads no more than it needs.
     package static func unreleased<DB: Queries & ~Copyable>(
         of license: License.ID,
         in db: borrowing DB
     ) throws -> [Activation] {
-        var seats = try db.all(
+        try db.all(
             """
             SELECT id, license_id, install_id, fingerprint, device_name, platform, activated_at, last_seen_at,
                 lease_renewed_at, lease_expires_at, released_at, release_reason
@@ -77,19 +78,126 @@ package enum ActivationStore {
             ["license_id": .id(license)],
             read
         )
-        guard !seats.isEmpty else { return [] }
-        var takeovers: [Activation.ID: [Timestamp]] = [:]
-        try db.each(
+    }
+
+    /// The unreleased seat of a license that an install holds; its lease may be over.
+    package static func unreleased<DB: Queries & ~Copyable>(
+        of license: License.ID,
+        heldBy install: Install.ID,
+        in db: borrowing DB
+    ) throws -> Activation? {
+        try db.first(
             """
-            SELECT activation_id, taken_over_at FROM seat_takeovers WHERE activation_id IN (
-                SELECT id FROM activations WHERE license_id = :license_id AND released_at IS NULL
-            ) ORDER BY taken_over_at
+            SELECT id, license_id, install_id, fingerprint, device_name, platform, activated_at, last_seen_at,
+                lease_renewed_at, lease_expires_at, released_at, release_reason
+            FROM activations WHERE license_id = :license_id AND install_id = :install_id AND released_at IS NULL
             """,
-            ["license_id": .id(license)],
-            { row in takeovers[try row.id(), default: []].append(try row.instant()) }
+            ["license_id": .id(license), "install_id": .id(install)],
+            read
         )
-        for index in seats.indices { seats[index].takeovers = takeovers[seats[index].id] ?? [] }
+    }
+
+    /// The seats of a license that are held at `now` by machines of this fingerprint, with their take-overs: those seen
+    /// last, at most so many.
+    package static func held<DB: Queries & ~Copyable>(
+        of license: License.ID,
+        by fingerprint: Digest256,
+        leaseSeconds: Int64?,
+        at now: Timestamp,
+        limit: Int,
+        in db: borrowing DB
+    ) throws -> [Activation] {
+        var seats = try db.all(
+            """
+            SELECT id, license_id, install_id, fingerprint, device_name, platform, activated_at, last_seen_at,
+                lease_renewed_at, lease_expires_at, released_at, release_reason
+            FROM activations
+            WHERE license_id = :license_id AND fingerprint = :fingerprint AND released_at IS NULL AND (
+                :lease_seconds IS NULL
+                OR min(
+                    coalesce(lease_expires_at, 9223372036854775807),
+                    coalesce(lease_renewed_at, max(activated_at, last_seen_at)) + :lease_seconds
+                ) > :now
+            )
+            ORDER BY last_seen_at DESC, id DESC LIMIT :limit
+            """,
+            [
+                "license_id": .id(license), "fingerprint": .digest(fingerprint),
+                "lease_seconds": .integerOrNull(leaseSeconds), "now": .instant(now), "limit": .int(limit),
+            ],
+            read
+        )
+        for index in seats.indices {
+            seats[index].takeovers = try db.all(
+                """
+                SELECT taken_over_at FROM (
+                    SELECT taken_over_at FROM seat_takeovers WHERE activation_id = :activation_id
+                    ORDER BY taken_over_at DESC LIMIT :most
+                ) ORDER BY taken_over_at
+                """,
+                ["activation_id": .id(seats[index].id), "most": .int(Activation.mostTakeovers)],
+                { row in try row.instant() }
+            )
+        }
         return seats
+    }
+
+    /// The seats of a license that are held at `now` and were unseen for longest, the longest first, at most so many.
+    package static func longestUnseen<DB: Queries & ~Copyable>(
+        of license: License.ID,
+        leaseSeconds: Int64?,
+        at now: Timestamp,
+        limit: Int,
+        in db: borrowing DB
+    ) throws -> [Activation] {
+        try db.all(
+            """
+            SELECT id, license_id, install_id, fingerprint, device_name, platform, activated_at, last_seen_at,
+                lease_renewed_at, lease_expires_at, released_at, release_reason
+            FROM activations
+            WHERE license_id = :license_id AND released_at IS NULL AND (
+                :lease_seconds IS NULL
+                OR min(
+                    coalesce(lease_expires_at, 9223372036854775807),
+                    coalesce(lease_renewed_at, max(activated_at, last_seen_at)) + :lease_seconds
+                ) > :now
+            )
+            ORDER BY last_seen_at, id LIMIT :limit
+            """,
+            [
+                "license_id": .id(license), "lease_seconds": .integerOrNull(leaseSeconds), "now": .instant(now),
+                "limit": .int(limit),
+            ],
+            read
+        )
+    }
+
+    /// Unreleased seats of a license whose lease is over at `now`, at most so many.
+    package static func lapsed<DB: Queries & ~Copyable>(
+        of license: License.ID,
+        leaseSeconds: Int64,
+        at now: Timestamp,
+        limit: Int,
+        in db: borrowing DB
+    ) throws -> [Activation] {
+        try db.all(
+            """
+            SELECT id, license_id, install_id, fingerprint, device_name, platform, activated_at, last_seen_at,
+                lease_renewed_at, lease_expires_at, released_at, release_reason
+            FROM activations
+            WHERE license_id = :license_id AND released_at IS NULL
+                AND min(
+                    coalesce(lease_expires_at, 9223372036854775807),
+                    coalesce(lease_renewed_at, max(activated_at, last_seen_at)) + :lease_seconds
+                ) <= :now
+            ORDER BY last_seen_at, id LIMIT :limit
+            """,
+            [
+                "license_id": .id(license), "lease_seconds": .integer(leaseSeconds), "now": .instant(now),
+                "limit": .int(limit),
+            ],
+            read
+        )
     }
 
     /// The seat of this id, released or not, without its take-overs.
@@ -134,7 +242,7 @@ package enum ActivationStore {
             return try db.first(
                 "SELECT count(*) FROM activations WHERE license_id = :license_id AND released_at IS NULL",
                 ["license_id": .id(license)],
-                { row in try row.int() }
+                { row in try row.size() }
             ) ?? 0
         }
         return try db.first(
@@ -147,7 +255,7 @@ package enum ActivationStore {
                 ) > :now
             """,
             ["license_id": .id(license), "lease_seconds": .integer(leaseSeconds), "now": .instant(now)],
-            { row in try row.int() }
+            { row in try row.size() }
         ) ?? 0
     }
 
@@ -179,7 +287,7 @@ package enum ActivationStore {
                 "license_id": .id(license), "instant": .instant(instant),
                 "lease_seconds": .integerOrNull(leaseSeconds), "now": .instant(now),
             ],
-            { row in try row.int() }
+            { row in try row.size() }
         ) ?? 0
     }
 
@@ -241,6 +349,19 @@ package enum ActivationStore {
             """,
             ["license_id": .id(license), "fingerprint": .digest(fingerprint), "noticed_at": .instant(instant)]
         )
+    }
+
+    /// Whether more than one machine of this license has the fingerprint.
+    package static func isCloned<DB: Queries & ~Copyable>(
+        _ fingerprint: Digest256,
+        on license: License.ID,
+        in db: borrowing DB
+    ) throws -> Bool {
+        try db.first(
+            "SELECT 1 FROM cloned_fingerprints WHERE license_id = :license_id AND fingerprint = :fingerprint",
+            ["license_id": .id(license), "fingerprint": .digest(fingerprint)],
+            { _ in true }
+        ) ?? false
     }
 
     /// Fingerprints that more than one machine of this license has.

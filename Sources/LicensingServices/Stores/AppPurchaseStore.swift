@@ -29,9 +29,9 @@ package enum AppPurchaseStore {
                         appTransactionID: try row.textOrNil(),
                         bundleID: try row.text(),
                         environment: try row.word(),
-                        originalPurchaseMilliseconds: try row.integer(),
+                        originalPurchaseMilliseconds: try row.milliseconds(),
                         originalVersion: try row.text(),
-                        signedMilliseconds: try row.integer()
+                        signedMilliseconds: try row.milliseconds()
                     )
                 )
             }

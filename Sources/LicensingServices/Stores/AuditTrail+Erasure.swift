@@ -37,7 +37,7 @@ extension AuditTrail {
                 ))
                 """,
                 ["last": .integer(known.lastAudit), "customer": .id(customer.id)],
-                { row in try row.integer() }
+                { row in try row.position() }
             )
         )
         for text in known.texts.map(PersonalText.init) {
@@ -51,7 +51,7 @@ extension AuditTrail {
                     "last": .integer(known.lastAudit), "vendor_id": .id(customer.vendor),
                     "pattern": .text(text.pattern),
                 ],
-                { row in (position: try row.integer(), texts: [try row.text(), try row.text()]) }
+                { row in (position: try row.position(), texts: [try row.text(), try row.text()]) }
             )
             found.audit.formUnion(rows.filter { $0.texts.contains(where: text.isIn) }.map(\.position))
             let events = try db.all(
@@ -63,7 +63,7 @@ extension AuditTrail {
                     "last": .integer(known.lastOutbox), "vendor_id": .id(customer.vendor),
                     "pattern": .text(text.pattern),
                 ],
-                { row in (position: try row.integer(), payload: try row.text()) }
+                { row in (position: try row.position(), payload: try row.text()) }
             )
             found.outbox.formUnion(events.filter { text.isIn($0.payload) }.map(\.position))
         }
@@ -129,7 +129,7 @@ extension AuditTrail {
     /// Whether a head that was kept is still the code of a row.
     package static func contains<DB: Queries & ~Copyable>(_ head: [UInt8], in db: borrowing DB) throws -> Bool {
         try db.first("SELECT count(*) FROM audit WHERE mac = :mac", ["mac": .blob(head)]) { row in
-            try row.int() > 0
+            try row.count() > 0
         } ?? false
     }
 }

@@ -88,7 +88,7 @@ package struct AuditTrail: Sendable {
         let last = try db.first(
             "SELECT position, mac FROM audit ORDER BY position DESC LIMIT 1",
             [:],
-            { row in (position: try row.integer(), code: try row.blob()) }
+            { row in (position: try row.position(), code: try row.blob()) }
         )
         let position = (last?.position ?? 0) + 1
         let detail = Self.detail(of: change)
@@ -231,7 +231,7 @@ package struct AuditTrail: Sendable {
 
     private static func read(_ row: inout Row) throws -> AuditEntry {
         AuditEntry(
-            position: try row.integer(),
+            position: try row.position(),
             vendor: try row.idOrNil(),
             at: try row.instant(),
             actor: try row.text(),

@@ -86,7 +86,7 @@ extension CustomerStore {
             customer: Customer(id: id, vendor: vendor, name: name, email: email),
             createdAt: try row.instant(),
             erasedAt: try row.instantOrNil(),
-            licenses: try row.int()
+            licenses: try row.size()
         )
     }
 }

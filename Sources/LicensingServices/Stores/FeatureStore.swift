@@ -44,7 +44,7 @@ package enum FeatureStore {
         try db.first(
             "SELECT count(*) FROM features WHERE product_id = :product_id",
             ["product_id": .id(product)],
-            { row in try row.int() }
+            { row in try row.size() }
         ) ?? 0
     }
 

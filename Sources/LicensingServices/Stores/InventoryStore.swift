@@ -34,7 +34,7 @@ public enum InventoryStore {
                     product: "\(try row.text())/\(try row.text())",
                     mode: try row.text(),
                     standing: try row.text(),
-                    count: try row.integer()
+                    count: try row.count()
                 )
             }
         )
@@ -58,7 +58,7 @@ public enum InventoryStore {
                     product: "\(try row.text())/\(try row.text())",
                     mode: try row.text(),
                     standing: "",
-                    count: try row.integer()
+                    count: try row.count()
                 )
             }
         )

@@ -199,12 +199,12 @@ package enum LicenseStore {
         let startsAt = try row.instantOrNil()
         let end = try row.instantOrNil()
         let anchor = try row.instantOrNil()
-        let months = try row.integer()
+        let months = try row.integer(in: 0...CalendarDuration.mostMonths)
         let pending = try row.durationOrNil()
         let maintenanceUntil = try row.instantOrNil()
         let firstActivatedAt = try row.instantOrNil()
         let limitKind = try row.text()
-        let limit = try row.intOrNil()
+        let limit = try row.seatCountOrNil()
         let overrides = LicenseOverrides(
             seatLimit: limitKind == "plan" ? nil : SeatLimit(limit),
             seatPolicy: try row.wordOrNil(),

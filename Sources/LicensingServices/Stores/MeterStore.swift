@@ -79,7 +79,7 @@ package enum MeterStore {
         try db.first(
             "SELECT count(*) FROM meters WHERE product_id = :product_id",
             ["product_id": .id(product)],
-            { row in try row.int() }
+            { row in try row.size() }
         ) ?? 0
     }
 
@@ -104,7 +104,7 @@ package enum MeterStore {
                 "product_id": .id(meter.product), "only_limit": .bool(isOnlyLimit), "name": .text(meter.name.text),
                 "limit_count": .integerOrNull(meter.limit.count),
             ],
-            { row in try row.int() }
+            { row in try row.size() }
         ) ?? 0
     }
 
@@ -113,7 +113,7 @@ package enum MeterStore {
             id: try row.id(),
             product: try row.id(),
             name: try row.meterName(),
-            limit: MeterLimit(try row.integerOrNil()),
+            limit: MeterLimit(try row.countOrNil()),
             period: try row.decoded(row.text(), "a meter's period") { try? MeterPeriod($0) },
             scope: try row.word()
         )
@@ -135,7 +135,7 @@ package enum MeterUsageStore {
             WHERE meter_id = :meter_id AND mode = :mode AND subject = :subject
             """,
             ["meter_id": .id(meter), "mode": .word(mode), "subject": .text(subject.text)],
-            { row in MeterUsage(windowStart: try row.instant(), used: try row.integer()) }
+            { row in MeterUsage(windowStart: try row.instant(), used: try row.count()) }
         )
     }
 

@@ -76,7 +76,7 @@ package enum OfferStore {
         try db.first(
             "SELECT count(*) FROM offers WHERE product_id = :product_id",
             ["product_id": .id(product)],
-            { row in try row.int() }
+            { row in try row.size() }
         ) ?? 0
     }
 
@@ -87,7 +87,7 @@ package enum OfferStore {
             id: try row.decoded(id, "an offer's name") { try? OfferName($0) },
             plan: try plan.map { code in try row.decoded(code, "a plan code") { try? PlanCode($0) } },
             kind: try row.word(),
-            priceMilliunits: try row.integerOrNil(),
+            priceMilliunits: try row.countOrNil(),
             currency: try row.textOrNil(),
             storeProductID: try row.textOrNil(),
             trialDuration: try row.durationOrNil(),

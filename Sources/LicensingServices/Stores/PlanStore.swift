@@ -131,7 +131,7 @@ package enum PlanStore {
         try db.first(
             "SELECT count(*) FROM licenses WHERE plan_id = :plan_id",
             ["plan_id": .id(plan)],
-            { row in try row.int() }
+            { row in try row.size() }
         ) ?? 0
     }
 
@@ -148,15 +148,15 @@ package enum PlanStore {
             type: try row.word(),
             features: try row.featureCodes(),
             duration: try row.durationOrNil(),
-            seatLimit: SeatLimit(try row.intOrNil()),
+            seatLimit: SeatLimit(try row.seatCountOrNil()),
             seatPolicy: try row.word(),
-            overagePercent: try row.int(),
+            overagePercent: Int(try row.integer(in: 0...10_000)),
             idleBeforeRelease: try row.durationOrNil(),
-            leaseSeconds: try row.integerOrNil(),
+            leaseSeconds: try row.integerOrNil(in: 1...Plan.longestLeaseSeconds),
             expiryGrace: try row.duration(),
             expiryBasis: try row.word(),
             offlineLife: try row.durationOrNil(),
-            transferLimit: try row.intOrNil(),
+            transferLimit: try row.countOrNil().map { Int($0) },
             transferPeriod: try row.durationOrNil(),
             selfRelease: try row.bool(),
             environment: try row.environmentOrNil(),

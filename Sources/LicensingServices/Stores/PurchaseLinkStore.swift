@@ -182,7 +182,7 @@ package enum PurchaseLinkStore {
                 AND purchase_links.install_id <> :install_id
             """,
             ["product_id": .id(product), "install_id": .id(install), "start": .instant(start)],
-            { row in try row.int() }
+            { row in try row.size() }
         ) ?? 0
     }
 }

@@ -32,7 +32,7 @@ package enum PurchaseStore {
                 RenewalInfo(
                     originalTransactionID: originalTransactionID,
                     environment: try row.word(),
-                    signedMilliseconds: try row.integer(),
+                    signedMilliseconds: try row.milliseconds(),
                     graceEndsAt: try row.instantOrNil(),
                     renews: try row.integerOrNil().map { $0 != 0 },
                     expirationIntent: try row.integerOrNil(),
@@ -230,7 +230,7 @@ package enum PurchaseStore {
             purchasedAt: try row.instant(),
             originallyPurchasedAt: try row.instant(),
             expiresAt: try row.instantOrNil(),
-            signedMilliseconds: try row.integer(),
+            signedMilliseconds: try row.milliseconds(),
             revokedAt: try row.instantOrNil(),
             isUpgraded: try row.bool(),
             isFamilyShared: try row.bool(),

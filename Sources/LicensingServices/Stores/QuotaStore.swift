@@ -12,7 +12,7 @@ enum QuotaStore {
         try db.first(
             "SELECT validations FROM validation_counts WHERE vendor_id = :vendor_id AND month = :month",
             ["vendor_id": .id(vendor), "month": .instant(month)]
-        ) { row in try row.integer() } ?? 0
+        ) { row in try row.count() } ?? 0
     }
 
     /// Writes that there were at least so many; what is written already and is more, stays.

@@ -2,6 +2,10 @@ internal import Licensing
 internal import Storage
 
 // How the nouns of licensing lie in columns: identifiers and durations as text, instants as seconds, digests as blobs.
+//
+// A number that anything is added to or compared with leaves its row here, with its range: the schema alone does not keep a
+// damaged file from holding another, and a sum that overflows would end the process. An instant outside those that can be
+// written was written by nobody, and must not be taken for an end that is over.
 
 extension Value {
     static func id<Entity>(_ id: Identifier<Entity>) -> Value { .text(id.text) }
@@ -39,9 +43,35 @@ extension Row {
         return id
     }
 
-    mutating func instant() throws -> Timestamp { Timestamp(secondsSinceEpoch: try integer()) }
+    mutating func instant() throws -> Timestamp { Timestamp(secondsSinceEpoch: try integer(in: instants)) }
 
-    mutating func instantOrNil() throws -> Timestamp? { try integerOrNil().map { Timestamp(secondsSinceEpoch: $0) } }
+    mutating func instantOrNil() throws -> Timestamp? {
+        try integerOrNil(in: instants).map { Timestamp(secondsSinceEpoch: $0) }
+    }
+
+    private var instants: ClosedRange<Int64> {
+        Timestamp.earliest.secondsSinceEpoch...Timestamp.latest.secondsSinceEpoch
+    }
+
+    /// A number of things.
+    mutating func count() throws -> Int64 { try integer(in: 0...Int64.max) }
+
+    /// A number of things, or `nil` where there is no limit.
+    mutating func countOrNil() throws -> Int64? { try integerOrNil(in: 0...Int64.max) }
+
+    /// The same, which fits an `Int`.
+    mutating func size() throws -> Int { Int(try count()) }
+
+    /// A limit of seats; `nil`: unlimited.
+    mutating func seatCountOrNil() throws -> Int? {
+        try integerOrNil(in: 0...Int64(SeatLimit.highest)).map { Int($0) }
+    }
+
+    /// The place of a row in a chain that counts from 1 and goes on.
+    mutating func position() throws -> Int64 { try integer(in: 1...Int64.max - 1) }
+
+    /// Milliseconds of the store's clock, as it says them.
+    mutating func milliseconds() throws -> Int64 { try integer() }
 
     mutating func digest() throws -> Digest256 {
         guard let digest = try blob({ Digest256($0) }) else { throw corrupt("a digest of 32 bytes") }

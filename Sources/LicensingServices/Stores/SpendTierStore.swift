@@ -94,7 +94,7 @@ package enum SpendTierStore {
         let id: SpendTierID = try row.id()
         let product = try row.id(of: Product.self)
         let code = try row.text()
-        let (currency, threshold) = (try row.text(), try row.integer())
+        let (currency, threshold) = (try row.text(), try row.integer(in: 1...SpendTier.highestThreshold))
         let duration = try row.durationOrNil()
         return SpendTier(
             id: id,

@@ -92,7 +92,7 @@ package enum VendorStore {
             slug: try row.decoded(slug, "a slug") { try? Slug($0) },
             name: name,
             configuredIssuer: isConfigured ? issuer : nil,
-            validationQuota: try row.integerOrNil()
+            validationQuota: try row.countOrNil()
         )
     }
 }

@@ -1,0 +1,122 @@
+import Licensing
+import LicensingServices
+import Storage
+import StrictJSON
+import Testing
+
+@testable import CountersignAPI
+
+/// A license may have many thousands of seats; what one app asks must not be work for each of them.
+@Suite("Many seats") struct ManySeatsTests {
+    enum Kind: String, CaseIterable, Sendable {
+        case unlimited
+        case withRoom
+        case overage
+        case floating
+        case transferLimited
+        case full
+        case releasesOldest
+
+        func set(_ plan: inout Plan) {
+            // A list for the customer reads seats, and is bounded: see below.
+            plan.selfRelease = false
+            plan.seatLimit =
+                self == .unlimited ? .unlimited : .limited(self == .full || self == .releasesOldest ? 3 : 10)
+            switch self {
+            case .overage:
+                plan.seatLimit = .limited(2)
+                plan.seatPolicy = .allowOverage
+                plan.overagePercent = 100
+            case .floating: plan.leaseSeconds = 86_400 * 300
+            case .transferLimited: plan.transferLimit = 50
+            case .releasesOldest: plan.seatPolicy = .releaseOldest
+            default: break
+            }
+        }
+    }
+
+    @Test("no call of an app reads a seat that it does not need", arguments: Kind.allCases)
+    func needed(kind: Kind) throws {
+        var api = try TestAPI.open()
+        let sold = try api.sell { plan in kind.set(&plan) }
+        for install in 1...3 {
+            #expect(api.activate(sold.key, install, more: #","fingerprint":"fingerprint-\#(install)""#).status == 200)
+            api.catalog.clock.advance(by: 1)
+        }
+        if kind == .releasesOldest { api.catalog.clock.advance(by: 200 * 86_400) }
+        // Whoever reads the second seat fails: it has no identifier.
+        try api.writer.write { db in _ = try db.run("UPDATE activations SET id = 'damaged' WHERE rowid = 2") }
+
+        #expect(api.activate(sold.key, 3).status == 200)
+        #expect(api.validate(sold.key, 3).code == "VALID")
+        #expect(api.call("/v1/heartbeat", sold.key, 3).status == 200)
+        let new = api.activate(sold.key, 9, more: #","fingerprint":"fingerprint-9""#)
+        #expect(kind == .full ? new.code == "NO_SEATS_AVAILABLE" : new.status == 200, "\(new.text)")
+        // The third is not among those that were released.
+        let used: Int64 = kind == .full || kind == .releasesOldest ? 3 : 4
+        #expect(new["seats", "used"]?.int64 == used)
+        // The second is now the one that the next new seat would end.
+        guard kind != .releasesOldest else { return }
+        #expect(api.activate(sold.key, 19, more: #","fingerprint":"fingerprint-3""#).status == 200)
+        let released = api.call("/v1/deactivate", sold.key, 19)
+        #expect(released["released"]?.bool == true && released["seats", "used"]?.int64 == used - 1)
+        // It is the seat that fails, not the damage that is missing.
+        #expect(api.call("/v1/deactivate", sold.key, 2).status == 500)
+    }
+
+    @Test("lists tell the seats that were unseen for longest, at most so many, and the caller's own; all are counted")
+    func lists() throws {
+        var api = try TestAPI.open()
+        let (most, more) = (ListedSeat.mostListed, 5)
+        let sold = try api.sell { plan in plan.seatLimit = .limited(most + more) }
+        var seats: [String] = []
+        for install in 1...(most + more) {
+            seats.append(try #require(api.activate(sold.key, install)["activation", "id"]?.string))
+            api.catalog.clock.advance(by: 1)
+        }
+        func rows(_ answer: Received) -> [String] {
+            answer["activations"]?.elements?.compactMap { $0["activation"]?.string } ?? []
+        }
+        let oldest = Array(seats.prefix(most).reversed())
+
+        let refused = api.activate(sold.key, most + more + 1)
+        let stranger = api.call("/v1/seats", sold.key, most + more + 1)
+        let holder = api.call("/v1/seats", sold.key, most + more)
+        let first = api.call("/v1/seats", sold.key, 1)
+
+        #expect(refused.code == "NO_SEATS_AVAILABLE" && rows(refused) == oldest)
+        #expect(rows(stranger) == oldest)
+        #expect(rows(holder) == [seats[most + more - 1]] + oldest)
+        #expect(
+            holder["activations"]?.elements?.first { $0["this"]?.bool == true }?["activation"]?.string == seats.last
+        )
+        #expect(rows(first) == oldest && first["activations"]?.elements?.filter { $0["this"]?.bool == true }.count == 1)
+        for answer in [refused, stranger, holder, first] {
+            #expect(answer["seats", "used"]?.int64 == Int64(most + more))
+        }
+        let replaced = api.activate(sold.key, most + more + 1, more: #","replace":"\#(seats[0])""#)
+        #expect(replaced.status == 200)
+    }
+
+    @Test("many leases that are over take no seat, and are written down as ended a few with each new one")
+    func lapsed() throws {
+        var api = try TestAPI.open()
+        let sold = try api.sell { plan in
+            plan.seatLimit = .limited(40)
+            plan.leaseSeconds = 60
+        }
+        for install in 1...40 { #expect(api.activate(sold.key, install).status == 200) }
+        api.catalog.clock.advance(by: 60)
+
+        var left: [Int] = []
+        for install in 101...104 {
+            let answer = api.activate(sold.key, install)
+            #expect(answer["seats", "used"]?.int64 == Int64(install - 100))
+            left.append(try api.count("SELECT count(*) FROM activations WHERE released_at IS NULL"))
+        }
+
+        #expect(left[0] < 40 && left[1] < left[0] && left.last == 4)
+        #expect(api.validate(sold.key, 7).code == "NOT_ACTIVATED")
+        #expect(api.activate(sold.key, 7).status == 200)
+    }
+}
