@@ -31,7 +31,7 @@ struct AdministrationCall {
         if let mode = members.text("mode"), mode != caller.mode.rawValue {
             throw Problem(.forbidden, "The mode is the credential's.")
         }
-        idempotencyKey = IdempotentCall.key(in: &members, header: request.headers("idempotency-key"))
+        idempotencyKey = IdempotentCall.key(in: &members, header: request.headerLines("idempotency-key"))
         isDryRun = members.bool("dry_run") ?? false
     }
 

@@ -65,7 +65,7 @@ struct AppEnvelope: Sendable {
     let token: PresentedToken
     let now: Timestamp
     let body: [UInt8]
-    let idempotencyHeader: [String]
+    let idempotencyHeader: [[UInt8]]
     let mediaTypeProblem: Problem?
     let client: ClientKey?
     let limiter: RateLimiter
@@ -80,7 +80,7 @@ struct AppEnvelope: Sendable {
         try token.required()
         now = try context.services.clock.now()
         body = request.bodyBytes()
-        idempotencyHeader = request.headers("idempotency-key")
+        idempotencyHeader = request.headerLines("idempotency-key")
         do {
             try MediaType.check(request)
             mediaTypeProblem = nil
