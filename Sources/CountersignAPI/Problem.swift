@@ -62,6 +62,11 @@ struct LimitExceeded: Error, Hashable, Sendable {
 }
 
 extension LimitExceeded {
+    /// A vendor's quota of which all that is left is held for answers that wait for a write: no longer than a write waits.
+    init(allHeld use: QuotaUse) {
+        self.init(code: .quotaExceeded, limit: use.quota ?? 0, remaining: 0, resetSeconds: 2)
+    }
+
     /// A vendor's quota of which nothing is left until the next month.
     init(_ use: QuotaUse, at now: Timestamp) {
         self.init(
