@@ -8,21 +8,34 @@
 ///
 /// A value; whoever shares it guards it.
 struct FairTimeQueue<Element: Sendable>: Sendable {
+    /// What is known of an origin.
+    private struct Account: Sendable {
+        /// Time used, in nanoseconds since an unnamed beginning that all origins share.
+        var used: UInt64
+        /// What its last element took: what is to be expected of its next one.
+        var last: UInt64 = 0
+
+        mutating func charge(_ spent: UInt64) {
+            // Some time always, whatever the clock says: or the origin would be next for ever.
+            used += max(spent, 1)
+            last = spent
+        }
+    }
+
     /// What one origin has waiting.
     private struct Lane: Sendable {
         /// In the order of arrival, from `head` on; what stands before it was taken.
         private var elements: [Element?]
         private var head = 0
         let origin: UInt64
-        /// Time used, in nanoseconds since an unnamed beginning that all origins share.
-        var used: UInt64
+        var account: Account
         /// Of origins that used as much, who came first is next.
         let turn: UInt64
 
-        init(_ element: Element, of origin: UInt64, used: UInt64, turn: UInt64) {
+        init(_ element: Element, of origin: UInt64, _ account: Account, turn: UInt64) {
             elements = [element]
             self.origin = origin
-            self.used = used
+            self.account = account
             self.turn = turn
         }
 
@@ -56,8 +69,8 @@ struct FairTimeQueue<Element: Sendable>: Sendable {
     private var lanes: [Lane] = []
     /// Where in `lanes` an origin's is.
     private var places: [UInt64: Int] = [:]
-    /// What origins have used that have nothing waiting, where it is more than `usedByNext`.
-    private var debts: [UInt64: UInt64] = [:]
+    /// Accounts of origins that have nothing waiting, and have used more than `usedByNext`.
+    private var debts: [UInt64: Account] = [:]
     /// What the origin had used whose element was taken last: nobody who waits has used less.
     private var usedByNext: UInt64 = 0
     private var served: UInt64?
@@ -86,9 +99,10 @@ struct FairTimeQueue<Element: Sendable>: Sendable {
             guard lanes[place].count < share else { return false }
             lanes[place].append(element)
         } else {
-            let used = max(debts.removeValue(forKey: origin) ?? 0, usedByNext)
+            var account = debts.removeValue(forKey: origin) ?? Account(used: usedByNext)
+            account.used = max(account.used, usedByNext)
             places[origin] = lanes.count
-            lanes.append(Lane(element, of: origin, used: used, turn: arrivals))
+            lanes.append(Lane(element, of: origin, account, turn: arrivals))
             arrivals += 1
         }
         count += 1
@@ -97,16 +111,19 @@ struct FairTimeQueue<Element: Sendable>: Sendable {
 
     /// The next element, which is in the queue no more; nil where nothing waits: then nobody owes anybody anything.
     ///
-    /// - Parameter spent: nanoseconds spent on the element that was taken last.
-    mutating func popFirst(charging spent: UInt64 = 0) -> Element? {
+    /// - Parameters:
+    ///   - spent: nanoseconds spent on the element that was taken last.
+    ///   - time: nanoseconds there are for it: where its origin's last one took longer, it is left where it is.
+    mutating func popFirst(charging spent: UInt64 = 0, within time: UInt64 = .max) -> Element? {
         charge(spent)
         guard let place = next else {
             debts.removeAll(keepingCapacity: true)
             return nil
         }
+        guard lanes[place].account.last <= time else { return nil }
         let element = lanes[place].popFirst()
         count -= 1
-        usedByNext = max(usedByNext, lanes[place].used)
+        usedByNext = max(usedByNext, lanes[place].account.used)
         served = lanes[place].origin
         leaveIfEmpty(place)
         return element
@@ -130,33 +147,32 @@ struct FairTimeQueue<Element: Sendable>: Sendable {
     /// Where in `lanes` the one is that has used the least.
     private var next: Int? {
         guard var next = lanes.indices.first else { return nil }
-        for place in lanes.indices.dropFirst() where lanes[place].used <= lanes[next].used {
-            if lanes[place].used < lanes[next].used || lanes[place].turn < lanes[next].turn { next = place }
+        for place in lanes.indices.dropFirst() where lanes[place].account.used <= lanes[next].account.used {
+            let isLess = lanes[place].account.used < lanes[next].account.used
+            if isLess || lanes[place].turn < lanes[next].turn { next = place }
         }
         return next
     }
 
-    /// What is worked on always takes some time, whatever the clock says: or its origin would be next for ever.
     private mutating func charge(_ spent: UInt64) {
         guard let origin = served.take() else { return }
-        let spent = max(spent, 1)
         if let place = places[origin] {
-            lanes[place].used += spent
+            lanes[place].account.charge(spent)
         } else {
-            debts[origin, default: usedByNext] += spent
+            debts[origin, default: Account(used: usedByNext)].charge(spent)
         }
     }
 
     private mutating func leaveIfEmpty(_ place: Int) {
         guard lanes[place].count == 0 else { return }
-        let (origin, used) = (lanes[place].origin, lanes[place].used)
+        let (origin, account) = (lanes[place].origin, lanes[place].account)
         places[origin] = nil
         let last = lanes.removeLast()
         if place < lanes.count {
             lanes[place] = last
             places[last.origin] = place
         }
-        if debts.count >= Self.manyDebts { debts = debts.filter { $0.value > usedByNext } }
-        if used > usedByNext || served == origin { debts[origin] = used }
+        if debts.count >= Self.manyDebts { debts = debts.filter { $0.value.used > usedByNext } }
+        if account.used > usedByNext || served == origin { debts[origin] = account }
     }
 }

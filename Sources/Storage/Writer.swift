@@ -20,7 +20,8 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
     public struct Settings: Sendable {
         /// Jobs that one transaction takes at most.
         public var batchLimit = 256
-        /// The time after which a transaction takes no more of them: who waits is not to wait for all that the others have.
+        /// The time after which a transaction takes no more of them, and within which what it takes is expected to be done:
+        /// who waits is not to wait for all that the others have.
         public var batchTime = Duration.milliseconds(20)
         /// How often `idle` is called, when nothing waits.
         public var idleInterval = Duration.seconds(60)
@@ -286,7 +287,8 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
                 spent = now &- started
                 started = now
                 guard batch.count < settings.batchLimit, now < end else { break }
-                if let next = queue.take(charging: takeSpent()) { batch.append(next) }
+                // What takes long begins a transaction of its own: those that were run are not to wait for it.
+                if let next = queue.take(charging: takeSpent(), within: end - now) { batch.append(next) }
             }
             if hasChanges { try db.touch(now: database.options.now()) }
         } catch {

@@ -159,9 +159,11 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
 
     /// The job whose turn it is; `nil` where none waits.
     ///
-    /// - Parameter spent: nanoseconds spent on the job that was taken last.
-    func take(charging spent: UInt64) -> Submission? {
-        state.withLock { $0.waiting.popFirst(charging: spent) }
+    /// - Parameters:
+    ///   - spent: nanoseconds spent on the job that was taken last.
+    ///   - time: nanoseconds there are for it: one that is likely to take longer is left where it is.
+    func take(charging spent: UInt64, within time: UInt64 = .max) -> Submission? {
+        state.withLock { $0.waiting.popFirst(charging: spent, within: time) }
     }
 
     /// The jobs that arrived at `moment` or before: they go first, in the order of each origin.

@@ -79,6 +79,21 @@ import Testing
         #expect(expensive <= 4, "of 90 units of the others' time, as many")
     }
 
+    @Test("what is likely to take longer than there is time for is left, and is next all the same")
+    func within() {
+        var queue = filled(["a0", "a1", "a2", "b0", "b1"])
+
+        let first = queue.popFirst()
+        let other = queue.popFirst(charging: 50, within: 49)
+        let second = queue.popFirst(charging: 60, within: 49)
+        let left = queue.popFirst(within: 49)
+        let long = queue.popFirst(within: 50)
+
+        #expect(first == "a0" && other == "b0")
+        #expect(second == nil && left == nil && long == "a1")
+        #expect(queue.count == 2)
+    }
+
     @Test("one origin fills a quarter, all together the whole")
     func shares() {
         var queue = FairTimeQueue<Int>(capacity: 16)

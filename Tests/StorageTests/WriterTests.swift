@@ -259,7 +259,7 @@ import Testing
         }
     }
 
-    @Test("a transaction takes no more jobs when it has taken its time, and all of them are answered")
+    @Test("a transaction takes no more jobs when it has taken its time, or the next is likely to; all are answered")
     func batchTime() throws {
         let clock = HandClock()
         var settings = Writer<Int, Int64>.Settings()
@@ -274,7 +274,7 @@ import Testing
             settings: settings
         )
 
-        #expect(answers.batches == [1, 3, 3])
+        #expect(answers.batches == [1, 2, 2, 2])
         #expect(answers.succeeded == Array(0..<7))
     }
 
@@ -353,6 +353,18 @@ import Testing
         var options = Database.Options.test()
         options.batchWait = wait
         return Database(folder: folder.path, options: options)
+    }
+
+    @Test("whose job was run does not wait for one that takes long, before it is answered")
+    func longJobs() throws {
+        let clock = HandClock()
+        let long = (0..<3).map { slow($0, origin: 1, .milliseconds(240), clock) }
+        let short = (3..<9).map { slow($0, origin: 2, .microseconds(10), clock) }
+
+        let answers = try workOff(long + short, in: withWait(.seconds(2)), queue: Queue(clock: clock.now))
+
+        #expect(answers.batches == [1, 6, 1, 1])
+        #expect(Array(answers.tickets.prefix(7)) == [0, 3, 4, 5, 6, 7, 8])
     }
 
     @Test("what a job holds is let go of before anybody hears that it came to nothing", arguments: [true, false])
