@@ -16,7 +16,7 @@ struct AdministrationCall {
     private let requestID: String
     private let idempotencyKey: String?
     /// Whether everything is to be done, told, and undone.
-    private let isDryRun: Bool
+    fileprivate let isDryRun: Bool
 
     /// Authenticates, and reads what all bodies may say.
     ///
@@ -31,7 +31,7 @@ struct AdministrationCall {
         if let mode = members.text("mode"), mode != caller.mode.rawValue {
             throw Problem(.forbidden, "The mode is the credential's.")
         }
-        idempotencyKey = IdempotentCall.key(in: &members, header: request.headers("idempotency-key"))
+        idempotencyKey = IdempotentCall.key(in: &members, header: request.headerLines("idempotency-key"))
         isDryRun = members.bool("dry_run") ?? false
     }
 
@@ -86,8 +86,16 @@ struct AdministrationCall {
 
     // MARK: Writing
 
-    /// What a change did.
-    typealias Change = (license: License.ID, key: String?, isReleased: Bool?)
+    /// What a change did to one license.
+    struct Change: Sendable {
+        let license: License.ID
+        /// A key that was made. A secret.
+        var key: String?
+        /// Whether a seat was released.
+        var isReleased: Bool?
+        /// What the license is now, where that is known; else it is read.
+        var facts: LicenseFacts?
+    }
 
     /// Has `change` run in the writer's transaction, once for each idempotency key, and renders the licenses it touched as
     /// they are then.
@@ -95,7 +103,7 @@ struct AdministrationCall {
     /// - Parameters:
     ///   - product: Whose licenses.
     ///   - route: What is asked, path parameters included: one key used on two routes names two requests.
-    ///   - change: Answers what it did, each with a key that was made and whether a seat was released.
+    ///   - change: Answers what it did.
     ///
     /// A dry run is undone by the writer, as what failed is, and neither asks nor leaves an idempotency key.
     func write(
@@ -105,57 +113,112 @@ struct AdministrationCall {
         _ change: @escaping @Sendable (borrowing WriteTransaction) throws -> [Change],
         render: @escaping @Sendable (Done) throws -> [UInt8]
     ) -> Outcome<Job> {
-        let call = idempotencyKey.map { key in
-            IdempotentCall(
-                key: key,
-                body: document.root,
-                route: route,
-                caller: caller.credential.text,
-                product: product.id,
-                mode: caller.mode,
-                keys: services.keys
-            )
-        }
-        let now = caller.now
-        let service = services.licenses
-        let decide: @Sendable (borrowing WriteTransaction) throws -> Done = { db in
-            var done = Done(facts: [])
-            for (id, key, isReleased) in try change(db) {
-                try done.add(id, service, at: now, in: db)
-                if let key { done.keys[id] = key }
-                done.isReleased = isReleased
-            }
-            return done
-        }
-        guard !isDryRun else {
-            return .write(for: caller.origin) { db -> Done in
-                var done = try decide(db)
-                done.isDryRun = true
-                throw DryRun(answer: .json(.ok, try render(done)))
-            } then: { done, _ in
-                .json(.ok, try render(done))
-            }
-        }
-        return .write(for: caller.origin) { db -> Done in
-            guard let call else { return try decide(db) }
-            let outcome = try call.perform(at: now, in: db) { kept in
-                try Done(kept, service, at: now, in: db)
-            } decide: { db in
-                let done = try decide(db)
-                return (done, done.kept)
-            }
-            // Administration is about no install, so there is no bundle to tell.
-            guard let done = outcome.facts else { throw Problem.idempotencyConflict(bundle: nil, at: now) }
-            return done
+        let write = AdministrationWrite(self, to: product, route, services, render)
+        return .write(for: caller.origin) { db in
+            try write.perform(change, in: db)
         } then: { done, _ in
             .json(.ok, try render(done))
         }
     }
+
+    /// The same after the worker made something ready that would hold up a loop.
+    func write<Ready: Sendable>(
+        to product: Product,
+        _ route: String,
+        _ services: Services,
+        after prepare: @escaping @Sendable () throws -> Ready,
+        _ change: @escaping @Sendable (Ready, borrowing WriteTransaction) throws -> [Change],
+        render: @escaping @Sendable (Done) throws -> [UInt8]
+    ) -> Outcome<Job> {
+        let write = AdministrationWrite(self, to: product, route, services, render)
+        return .compute(for: caller.origin) { _ in
+            let ready = try prepare()
+            return .write { db in
+                let done = try write.perform({ db in try change(ready, db) }, in: db)
+                return { _ in .json(.ok, try render(done)) }
+            }
+        }
+    }
+
+    /// What a repeat is recognized by; nil where the client does not want that.
+    fileprivate func idempotentCall(_ route: String, _ product: Product, _ keys: DataKeys) -> IdempotentCall? {
+        guard let idempotencyKey, !isDryRun else { return nil }
+        return IdempotentCall(
+            key: idempotencyKey,
+            body: document.root,
+            route: route,
+            caller: caller.credential.text,
+            product: product.id,
+            mode: caller.mode,
+            keys: keys
+        )
+    }
 }
 
-/// Ends a job whose changes are to be undone, with the answer that tells them.
+/// What the writer does for a call of administration.
+private struct AdministrationWrite: Sendable {
+    let call: IdempotentCall?
+    let now: Timestamp
+    let service: LicenseService
+    let isDryRun: Bool
+    let render: @Sendable (Done) throws -> [UInt8]
+
+    init(
+        _ call: AdministrationCall,
+        to product: Product,
+        _ route: String,
+        _ services: Services,
+        _ render: @escaping @Sendable (Done) throws -> [UInt8]
+    ) {
+        self.call = call.idempotentCall(route, product, services.keys)
+        now = call.caller.now
+        service = services.licenses
+        isDryRun = call.isDryRun
+        self.render = render
+    }
+
+    func perform(
+        _ change: (borrowing WriteTransaction) throws -> [AdministrationCall.Change],
+        in db: borrowing WriteTransaction
+    ) throws -> Done {
+        guard let call else {
+            var done = try decide(change, in: db)
+            guard isDryRun else { return done }
+            done.isDryRun = true
+            throw DryRun { [done, render = self.render] in .json(.ok, try render(done)) }
+        }
+        let outcome = try call.perform(at: now, in: db) { kept in
+            try Done(kept, service, at: now, in: db)
+        } decide: { db in
+            let done = try decide(change, in: db)
+            return (done, done.kept)
+        }
+        // Administration is about no install, so there is no bundle to tell.
+        guard let done = outcome.facts else { throw Problem.idempotencyConflict(bundle: nil, at: now) }
+        return done
+    }
+
+    private func decide(
+        _ change: (borrowing WriteTransaction) throws -> [AdministrationCall.Change],
+        in db: borrowing WriteTransaction
+    ) throws -> Done {
+        var done = Done(facts: [])
+        for change in try change(db) {
+            if let facts = change.facts {
+                done.facts.append(facts)
+            } else {
+                try done.add(change.license, service, at: now, in: db)
+            }
+            if let key = change.key { done.keys[change.license] = key }
+            done.isReleased = change.isReleased
+        }
+        return done
+    }
+}
+
+/// Ends a job whose changes are to be undone, with the answer that tells them, rendered on the loop.
 struct DryRun: Error {
-    let answer: HTTPResponse
+    let answer: @Sendable () throws -> HTTPResponse
 }
 
 /// What a call of administration did, as far as its answer needs.

@@ -176,17 +176,27 @@ enum AdministrationRoutes {
         let product = try context.reader.snapshot { db in try caller.product(named: productName, in: db) }
         guard let product else { throw Problem(InvalidMembers(JSONPointer("product"), "is required")) }
         let service = context.services.licenses
-        let drafts = try service.drafts(count, of: order, for: product, at: caller.now)
-        let actor = call.actor
-        return call.write(to: product, "admin.licenses.issue", context.services) { db in
-            try drafts.map { draft in
-                let issued = try service.issue(draft, of: product, by: actor, in: db)
-                return (issued.license.id, issued.key?.text, nil)
-            }
-        } render: { done in
-            try done.licenses(service)
+        let (actor, now, route) = (call.actor, caller.now, "admin.licenses.issue")
+        let prepare: @Sendable () throws -> [LicenseDraft] = {
+            try service.drafts(count, of: order, for: product, at: now)
         }
+        let issue: @Sendable ([LicenseDraft], borrowing WriteTransaction) throws -> [AdministrationCall.Change] = {
+            drafts,
+            db in
+            try service.issue(drafts, of: product, by: actor, in: db).map { issued, facts in
+                AdministrationCall.Change(license: issued.license.id, key: issued.key?.text, facts: facts)
+            }
+        }
+        let render: @Sendable (Done) throws -> [UInt8] = { done in try done.licenses(service) }
+        guard count <= mostMadeReadyHere else {
+            return call.write(to: product, route, context.services, after: prepare, issue, render: render)
+        }
+        let drafts = try prepare()
+        return call.write(to: product, route, context.services, { db in try issue(drafts, db) }, render: render)
     }
+
+    /// The most licenses whose keys a loop makes: more of them are left to the worker.
+    private static let mostMadeReadyHere = 10
 
     // MARK: Changes
 
@@ -245,7 +255,7 @@ enum AdministrationRoutes {
             let id = license.id
             return call.write(to: product, "admin.licenses.\(word) \(id)", context.services) { db in
                 let result = try body(try LicenseService.license(id, in: db), product, db)
-                return [(id, result.key, result.isReleased)]
+                return [AdministrationCall.Change(license: id, key: result.key, isReleased: result.isReleased)]
             } render: { done in
                 try done.license(service, tellsKey: tellsKey)
             }

@@ -13,14 +13,14 @@ protocol AppBody: Sendable {
 
 /// A call that asks: answered from the snapshot in which the caller was recognized, unless something must be written first.
 protocol AppQuestion: AppBody {
-    /// Whether it counts toward the vendor's quota of validations.
-    static var isValidation: Bool { get }
-
     /// What one snapshot says.
     associatedtype Facts: Sendable
 
     /// Reads the facts.
     func facts(for contact: Contact, install: Install?, in db: borrowing Snapshot) throws -> Facts
+
+    /// Whether the answer that these facts give counts toward the vendor's quota of validations.
+    func isValidation(_ facts: Facts) -> Bool
 
     /// What must be written before the answer, beside the first contact of the install: nil for nothing.
     ///
@@ -32,7 +32,7 @@ protocol AppQuestion: AppBody {
 }
 
 extension AppQuestion {
-    static var isValidation: Bool { false }
+    func isValidation(_ facts: Facts) -> Bool { false }
 
     func write(before facts: Facts, for contact: Contact) -> QuestionWrite? { nil }
 }
@@ -65,7 +65,7 @@ struct AppEnvelope: Sendable {
     let token: PresentedToken
     let now: Timestamp
     let body: [UInt8]
-    let idempotencyHeader: [String]
+    let idempotencyHeader: [[UInt8]]
     let mediaTypeProblem: Problem?
     let client: ClientKey?
     let limiter: RateLimiter
@@ -80,7 +80,7 @@ struct AppEnvelope: Sendable {
         try token.required()
         now = try context.services.clock.now()
         body = request.bodyBytes()
-        idempotencyHeader = request.headers("idempotency-key")
+        idempotencyHeader = request.headerLines("idempotency-key")
         do {
             try MediaType.check(request)
             mediaTypeProblem = nil
@@ -93,7 +93,6 @@ struct AppEnvelope: Sendable {
     func read<Body: AppBody, Facts: Sendable>(
         _: Body.Type,
         _ services: Services,
-        isValidation: Bool = false,
         in db: borrowing Snapshot,
         facts: (Body, Contact, borrowing Snapshot) throws -> (Install?, Facts)
     ) throws -> Reading<Body, Facts> {
@@ -133,12 +132,48 @@ struct AppEnvelope: Sendable {
             let row = try contact.row(in: db)
             guard try contact.holdsSeat(of: key, row, in: db) else { return .refused(wrongKeyLimit, contact, row) }
         }
-        if isValidation, let limit = try contact.countValidation(in: db) {
-            return .refused(limit, contact, try contact.row(in: db))
-        }
         let (install, facts) = try facts(body, contact, db)
         return .call(body, contact, install, facts)
     }
+}
+
+/// What one snapshot makes of a question.
+private struct Asked<Facts: Sendable>: Sendable {
+    let facts: Facts
+    /// Whether the contact itself has to be written.
+    let isNew: Bool
+    /// What else has to be written.
+    let write: QuestionWrite?
+    let validation: CountedValidation
+
+    /// Asks, and counts last: what has no answer about a license, or none at all, does not count.
+    init<Question: AppQuestion>(
+        _ question: Question,
+        _ contact: Contact,
+        _ install: Install?,
+        in db: borrowing Snapshot
+    ) throws where Question.Facts == Facts {
+        facts = try question.facts(for: contact, install: install, in: db)
+        isNew = contact.mustBeRecorded(install)
+        write = question.write(before: facts, for: contact)
+        let isHeld = isNew || write != nil
+        validation = question.isValidation(facts) ? try contact.countValidation(isHeld: isHeld, in: db) : .none
+    }
+}
+
+/// What became of a question that may count as a validation.
+private enum CountedValidation: Sendable {
+    /// It is none.
+    case none
+    /// It is counted, and answered at once.
+    case counted
+    /// It is counted until its answer is ready, and given back if there is none.
+    case held(HeldValidation)
+    /// There is none left.
+    case refused(LimitExceeded)
+
+    /// The answer is ready.
+    func settle() { if case .held(let validation) = self { validation.settle() } }
 }
 
 extension LoopState {
@@ -152,23 +187,26 @@ extension LoopState {
         let services = services
         let envelope = try AppEnvelope(request, in: self)
         let reading = try reader.snapshot { db in
-            try envelope.read(Question.self, services, isValidation: Question.isValidation, in: db) {
-                question,
-                contact,
-                db in
+            try envelope.read(Question.self, services, in: db) { question, contact, db in
                 let install = try contact.row(in: db)
-                return (install, try question.facts(for: contact, install: install, in: db))
+                return (install, try Asked(question, contact, install, in: db))
             }
         }
         switch reading {
         case .refused(let error, let contact, let install): return try refuse(error, contact, install)
-        case .call(let question, let contact, let install, let facts):
-            let isNew = contact.mustBeRecorded(install)
-            let write = question.write(before: facts, for: contact)
-            guard isNew || write != nil else {
+        case .call(let question, let contact, let install, let asked):
+            let validation = asked.validation
+            if case .refused(let limit) = validation { return try refuse(limit, contact, install) }
+            guard asked.isNew || asked.write != nil else {
                 note(contact, install)
-                return .reply(try question.response(to: facts, for: contact, in: &self))
+                do {
+                    return .reply(try question.response(to: asked.facts, for: contact, in: &self))
+                } catch {
+                    contact.giveBack(validation)
+                    throw error
+                }
             }
+            let (isNew, write) = (asked.isNew, asked.write)
             try lookAtFirstContacts(contact, install)
             return .write(for: contact.origin) { db in
                 if contact.isFirst(install) { try contact.passFirstContact(in: db) }
@@ -185,10 +223,17 @@ extension LoopState {
                 let (contact, install, facts) = try context.reader.snapshot { db in
                     let contact = try contact.renewed(in: db)
                     let install = try contact.row(in: db)
-                    return (contact, install, try question.facts(for: contact, install: install, in: db))
+                    let facts = try question.facts(for: contact, install: install, in: db)
+                    if case .none = validation, question.isValidation(facts) {
+                        // The license came meanwhile. What is answered anyway is answered over the quota, too.
+                        _ = try contact.countValidation(isHeld: false, in: db)
+                    }
+                    return (contact, install, facts)
                 }
                 context.trace(contact, install)
-                return try question.response(to: facts, for: contact, in: &context)
+                let response = try question.response(to: facts, for: contact, in: &context)
+                if question.isValidation(facts) { validation.settle() }
+                return response
             }
         }
     }
@@ -260,12 +305,24 @@ extension Contact {
         return try LicenseFinder.seat(of: found.license.id, heldBy: install, in: db) != nil
     }
 
-    /// Counts one of the vendor's validations; what is returned says that there is none left.
-    fileprivate func countValidation(in db: borrowing Snapshot) throws -> LimitExceeded? {
-        switch try services.validations.count(by: caller.vendor, at: now, in: db) {
-        case .counted: return nil
-        case .usedUp(let use): return LimitExceeded(use, at: now)
+    /// Counts one of the vendor's validations.
+    ///
+    /// - Parameter isHeld: whether its answer has to wait for a write, which may come to nothing.
+    fileprivate func countValidation(isHeld: Bool, in db: borrowing Snapshot) throws -> CountedValidation {
+        let (counter, vendor) = (services.validations, caller.vendor)
+        let decision =
+            isHeld ? try counter.hold(by: vendor, at: now, in: db) : try counter.count(by: vendor, at: now, in: db)
+        switch decision {
+        case .counted: return .counted
+        case .held(let validation): return .held(validation)
+        case .usedUp(let use): return .refused(LimitExceeded(use, at: now))
+        case .allHeld(let use): return .refused(LimitExceeded(allHeld: use))
         }
+    }
+
+    /// Takes back a validation whose answer failed.
+    fileprivate func giveBack(_ validation: CountedValidation) {
+        if case .counted = validation { services.validations.giveBack(by: caller.vendor.id, at: now) }
     }
 
     /// Records the install's contact.

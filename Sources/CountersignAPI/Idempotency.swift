@@ -40,13 +40,20 @@ struct IdempotentCall: Hashable, Sendable {
 
     /// The client's key, of `Idempotency-Key` or of the member `idempotency_key`; nil where there is none.
     ///
-    /// One that is empty, too long or differs from the other is remembered as invalid, at the member's pointer.
-    static func key(in members: inout MemberReader, header: [String]) -> String? {
+    /// One that is empty, too long, no UTF-8, has control characters, or differs from the other is remembered as invalid, at
+    /// the member's pointer. Compared and taken byte for byte: a key that is another must never name the same request.
+    ///
+    /// - Parameter header: the bytes of each line of the field.
+    static func key(in members: inout MemberReader, header: [[UInt8]]) -> String? {
         var given = header
-        if let member = members.text("idempotency_key", maximum: .max) { given.append(member) }
-        guard let key = given.first else { return nil }
-        guard given.allSatisfy({ $0.utf8.elementsEqual(key.utf8) }) else {
+        if let member = members.text("idempotency_key", maximum: .max) { given.append(Array(member.utf8)) }
+        guard let bytes = given.first else { return nil }
+        guard given.allSatisfy({ $0 == bytes }) else {
             members.refuse("idempotency_key", "must be the same as in the field Idempotency-Key, and there once")
+            return nil
+        }
+        guard let key = String(validating: bytes, as: UTF8.self), !key.unicodeScalars.contains(where: isControl) else {
+            members.refuse("idempotency_key", "must be UTF-8 without control characters")
             return nil
         }
         guard (1...longestKey).contains(key.unicodeScalars.count) else {
@@ -54,6 +61,11 @@ struct IdempotentCall: Hashable, Sendable {
             return nil
         }
         return key
+    }
+
+    /// Unicode's category Cc.
+    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
     }
 
     /// Decides, or tells what was decided before.

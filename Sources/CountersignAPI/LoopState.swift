@@ -95,8 +95,15 @@ public struct LoopState: ~Copyable, LoopContext {
 
     /// See `LoopContext`: the one place where an error meets a status.
     public mutating func response(to error: any Error, for request: RequestOutline) -> HTTPResponse {
+        var error = error
         // No failure, but thrown as one, so that the writer undid it.
-        if let dryRun = error as? DryRun { return dryRun.answer }
+        if let dryRun = error as? DryRun {
+            do {
+                return try dryRun.answer()
+            } catch let failure {
+                error = failure
+            }
+        }
         var problem = Problem(error)
         if let report = problem.report {
             shared.log.write(

@@ -31,9 +31,15 @@ struct Problem: Error {
         if code == .unauthenticated { fields = [HTTPField("WWW-Authenticate", "Bearer")] }
     }
 
-    /// The answer.
+    /// Seconds after which to ask again, where nobody knows better.
+    private static let usualPause = 30
+
+    /// The answer. What may be otherwise later says when to ask again.
     func response() -> HTTPResponse {
-        HTTPResponse(
+        let isTold = self.fields.contains { $0.name == "Retry-After" }
+        let isLater = [429, 500, 503].contains(body.status) && !isTold
+        let fields = isLater ? retrying(after: Self.usualPause).fields : self.fields
+        return HTTPResponse(
             HTTPStatus(body.status),
             contentType: Wire.Problem.mediaType,
             body: body.body(),
@@ -62,6 +68,11 @@ struct LimitExceeded: Error, Hashable, Sendable {
 }
 
 extension LimitExceeded {
+    /// A vendor's quota of which all that is left is held for answers that wait for a write: no longer than a write waits.
+    init(allHeld use: QuotaUse) {
+        self.init(code: .quotaExceeded, limit: use.quota ?? 0, remaining: 0, resetSeconds: 2)
+    }
+
     /// A vendor's quota of which nothing is left until the next month.
     init(_ use: QuotaUse, at now: Timestamp) {
         self.init(

@@ -6,8 +6,6 @@ import Storage
 
 /// `POST /v1/validate`: a question; claims nothing.
 struct Validate: AppQuestion {
-    static var isValidation: Bool { true }
-
     let install: InstallClaim?
     let key: KeyClaim
 
@@ -49,6 +47,9 @@ struct Validate: AppQuestion {
         }
         return Facts(judgment: judgment, state: try contact.state(of: row, in: db))
     }
+
+    /// A key that nobody has is no license that was validated: whoever guesses uses up nothing of the vendor's.
+    func isValidation(_ facts: Facts) -> Bool { facts.judgment != nil }
 
     func write(before facts: Facts, for contact: Contact) -> QuestionWrite? {
         guard let judgment = facts.judgment, judgment.validation.writesLease else { return nil }

@@ -58,7 +58,8 @@ public enum ClientAddress: Hashable, Sendable {
 extension HTTPRequest {
     /// Who sent the request; see `ClientAddress`.
     public func client(trusting proxies: [NetworkPrefix]) -> ClientAddress {
-        let lines = proxies.isEmpty ? [] : headers("x-forwarded-for")
+        // What is no UTF-8 is no address, repaired or not, and ends the walk at its place in the list.
+        let lines = proxies.isEmpty ? [] : headerLines("x-forwarded-for").map { String(decoding: $0, as: UTF8.self) }
         return ClientAddress(peer: peer, trusting: proxies) { lines }
     }
 }

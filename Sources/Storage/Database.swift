@@ -41,7 +41,7 @@ public struct Database: Sendable {
         /// How long a start of a server waits for `serve.lock`, and a command for `write.lock`.
         public var lockWait = Duration.seconds(10)
 
-        /// How long one batch of the server waits for `write.lock`, or for a stranger's lock on the database.
+        /// How long a job of the server waits in all: for its turn, for `write.lock`, for a stranger's lock on the database.
         public var batchWait = Duration.seconds(2)
 
         /// The migrations to bring the database to.

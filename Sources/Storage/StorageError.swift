@@ -20,7 +20,7 @@ public struct StorageError: Error, Hashable, Sendable, CustomStringConvertible {
         case noMemory
         /// A COMMIT failed: whether the changes are durable is not known until they are read back. Repeating is safe.
         case unknownOutcome
-        /// Writing is not possible at present: the write lock is held elsewhere, or the writer has stopped.
+        /// Writing is not possible at present: the writer did not come to it in time, or has stopped; nothing ran.
         case unavailable
         /// The writer's queue, or the part of it that one origin may fill, is full; nothing ran.
         case queueFull

@@ -20,6 +20,9 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
     public struct Settings: Sendable {
         /// Jobs that one transaction takes at most.
         public var batchLimit = 256
+        /// The time after which a transaction takes no more of them, and within which what it takes is expected to be done:
+        /// who waits is not to wait for all that the others have.
+        public var batchTime = Duration.milliseconds(20)
         /// How often `idle` is called, when nothing waits.
         public var idleInterval = Duration.seconds(60)
         /// Work for quiet moments, such as removing old rows, a portion at a time; answers whether there is more.
@@ -54,6 +57,8 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
     var hasMoreIdleWork = false
     var nextProbe: UInt64 = 0
     var hasFailed = false
+    /// Nanoseconds spent on the job that was taken last, for the queue's shares.
+    private var spent: UInt64 = 0
 
     /// Whether this start made the database.
     public let isNewDatabase: Bool
@@ -113,11 +118,11 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
         var answers: [Answer] = []
         nextIdleWork = MonotonicClock.nanoseconds() &+ settings.idleInterval.nanoseconds
         loop: while true {
-            switch queue.take(into: &batch, limit: settings.batchLimit, deadline: nextMoment()) {
+            switch queue.waitForWork(until: nextMoment()) {
             case .stopped: break loop
             case .idle: beIdle()
             case .jobs:
-                commit(batch, into: &answers, deliver)
+                commit(&batch, into: &answers, deliver)
                 answers.removeAll(keepingCapacity: true)
                 if isIdleWorkOverdue { doIdleWork() }
             }
@@ -133,28 +138,30 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
 
     /// Commits a batch under the lock, delivers its answers, and looks after the log.
     private mutating func commit(
-        _ batch: [Submission],
+        _ batch: inout [Submission],
         into answers: inout [Answer],
         _ deliver: (inout [Answer]) -> Void
     ) {
-        let batch = begin(for: batch, &answers, deliver)
-        if batch.isEmpty { return }
+        guard begin(&batch, &answers, deliver) else { return }
         let start = MonotonicClock.nanoseconds()
-        var outcome = run(batch, into: &answers)
+        var outcome = run(&batch, into: &answers)
         if case .lost = outcome {
             queue.report { $0.lostBatches += 1 }
             answers.removeAll(keepingCapacity: true)
             for submission in batch { outcome = runAlone(submission, into: &answers) }
         }
         let microseconds = Int64((MonotonicClock.nanoseconds() - start) / 1000)
+        let count = batch.count
         queue.report { status in
             status.batchMicroseconds += microseconds
-            status.batchSizes[min(8, batch.count <= 1 ? 0 : Int.bitWidth - (batch.count - 1).leadingZeroBitCount)] += 1
+            status.batchSizes[min(8, count <= 1 ? 0 : Int.bitWidth - (count - 1).leadingZeroBitCount)] += 1
         }
         switch outcome {
-        case .committed: report(batch.count, nil)
-        case .unknown(let error), .lost(let error): report(batch.count, error)
+        case .committed: report(count, nil)
+        case .unknown(let error), .lost(let error): report(count, error)
         }
+        // Jobs that came to nothing let go of what they hold before anybody is told.
+        batch.removeAll(keepingCapacity: true)
         deliver(&answers)
         checkpointIfDue()
         writeLock.release()
@@ -169,38 +176,75 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
         case unknown(StorageError)
     }
 
-    /// Begins for a batch. A job waits for locks no longer than `batchWait` in all, counted from its arrival: whose time
-    /// is over is refused, and those that came later go on waiting.
+    /// Begins for a batch. A job waits no longer than `batchWait` in all, counted from its arrival, for its turn and for
+    /// locks: whose time is over is refused, and those that came later go on waiting.
     ///
-    /// - Returns: the jobs to run, with write.lock held and a transaction open; none when all of them were refused.
+    /// - Parameter batch: gets its first job.
+    /// - Returns: whether write.lock is held and a transaction open; false when all jobs were refused.
     private mutating func begin(
-        for batch: [Submission],
+        _ batch: inout [Submission],
         _ answers: inout [Answer],
         _ deliver: (inout [Answer]) -> Void
-    ) -> [Submission] {
+    ) -> Bool {
         let wait = database.options.batchWait.nanoseconds
-        var batch = batch
-        while let oldest = batch.first {
+        while true {
+            refuseLate(&answers, deliver)
+            if let first = queue.take(charging: takeSpent()) { batch.append(first) }
+            guard let deadline = batch.first.map({ $0.arrivedAt &+ wait }) else { return false }
             do throws(StorageError) {
                 if hasFailed { throw StorageError(.unavailable, "the writer has given up") }
-                try begin(until: oldest.arrivedAt &+ wait)
-                return batch
+                try begin(until: deadline)
+                return true
             } catch {
-                var refused = batch[...]
                 if error.category == .busy {
-                    // In the order of arrival; those whose time is over within one more try go with the oldest.
-                    let now = MonotonicClock.nanoseconds() &+ Self.tryNanoseconds
-                    refused = batch.prefix { $0.arrivedAt == oldest.arrivedAt || $0.arrivedAt &+ wait <= now }
+                    // Those whose time is over within one more try go with it.
+                    batch += jobsLate(in: Self.tryNanoseconds)
+                } else {
+                    while batch.count < settings.batchLimit, let next = queue.take(charging: 0) { batch.append(next) }
                 }
-                answers = refused.map { Answer(ticket: $0.ticket, result: .failure(error)) }
-                batch.removeFirst(refused.count)
-                report(answers.count, error)
                 queue.report { $0.refusedBatches += 1 }
-                deliver(&answers)
-                answers.removeAll(keepingCapacity: true)
+                report(batch.count, error)
+                refuse(&batch, error, &answers, deliver)
             }
         }
-        return []
+    }
+
+    /// Answers jobs that waited too long for their turn: nobody waits for a writer that is busy longer than for one that
+    /// is locked out.
+    private mutating func refuseLate(_ answers: inout [Answer], _ deliver: (inout [Answer]) -> Void) {
+        var late = jobsLate(in: 0)
+        if late.isEmpty { return }
+        let count = late.count
+        queue.report { status in
+            status.jobs += count
+            status.late += count
+        }
+        let error = StorageError(.unavailable, "the writer did not come to it within \(database.options.batchWait)")
+        refuse(&late, error, &answers, deliver)
+    }
+
+    /// The jobs whose time is over in so many nanoseconds.
+    private func jobsLate(in nanoseconds: UInt64) -> [Submission] {
+        let (now, wait) = (queue.clock() &+ nanoseconds, database.options.batchWait.nanoseconds)
+        return now > wait ? queue.takeAll(arrivedBy: now - wait) : []
+    }
+
+    /// Answers jobs with an error, once they have let go of what they hold.
+    private func refuse(
+        _ submissions: inout [Submission],
+        _ error: StorageError,
+        _ answers: inout [Answer],
+        _ deliver: (inout [Answer]) -> Void
+    ) {
+        answers = submissions.map { Answer(ticket: $0.ticket, result: .failure(error)) }
+        submissions.removeAll(keepingCapacity: true)
+        deliver(&answers)
+        answers.removeAll(keepingCapacity: true)
+    }
+
+    private mutating func takeSpent() -> UInt64 {
+        defer { spent = 0 }
+        return spent
     }
 
     /// How long one try to take a lock lasts at least, where the time for it is over or nearly so.
@@ -229,13 +273,22 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
         }
     }
 
-    /// Runs every job of the transaction in its own savepoint, and commits all of them.
-    private mutating func run(_ batch: [Submission], into answers: inout [Answer]) -> Outcome {
+    /// Runs the first job of the transaction and those that wait, each in its own savepoint, until there is none, or enough
+    /// was done for one transaction; commits all of them.
+    private mutating func run(_ batch: inout [Submission], into answers: inout [Answer]) -> Outcome {
         var hasChanges = false
+        var started = queue.clock()
+        let end = started &+ settings.batchTime.nanoseconds
         do {
-            for submission in batch {
+            while let submission = batch.last, answers.count < batch.count {
                 let result = try runInSavepoint(submission.job, &hasChanges)
                 answers.append(Answer(ticket: submission.ticket, result: result))
+                let now = queue.clock()
+                spent = now &- started
+                started = now
+                guard batch.count < settings.batchLimit, now < end else { break }
+                // What takes long begins a transaction of its own: those that were run are not to wait for it.
+                if let next = queue.take(charging: takeSpent(), within: end - now) { batch.append(next) }
             }
             if hasChanges { try db.touch(now: database.options.now()) }
         } catch {

@@ -3,7 +3,8 @@ internal import SystemPrimitives
 
 /// What waits for the writer: loops put jobs in, the writer takes everything that waits.
 ///
-/// Bounded: a full queue refuses, and one origin may fill a quarter of it, so that no one shuts out the others.
+/// Bounded: a full queue refuses, one origin may fill a quarter of it, and those that wait share the writer's time, so that
+/// no one shuts out the others (`FairTimeQueue`).
 /// `Ticket` says where the answer belongs, `Reply` is what a job returns.
 public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
     /// One write, run in the writer's transaction.
@@ -20,7 +21,7 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
         public let origin: UInt64
         /// What to do.
         public let job: Job
-        /// When the queue took it over, in monotonic nanoseconds: from here on its wait is counted.
+        /// When the queue took it over, by its clock: from here on its wait is counted.
         var arrivedAt: UInt64 = 0
 
         /// A job on its way in.
@@ -43,10 +44,7 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
     enum Wake { case jobs, idle, stopped }
 
     private struct State {
-        var waiting: [Submission?]  // a ring
-        var head = 0
-        var count = 0
-        var ofOrigin: [UInt64: Int] = [:]
+        var waiting: FairTimeQueue<Submission>
         var isStopped = false
         var isAsleep = false
         var isProbeWanted = false
@@ -55,15 +53,17 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
 
     private let state: Guarded<State>
     private let bell = DispatchSemaphore(value: 0)
-    private let capacity: Int
-    private let quarter: Int
+    /// What waiting and working times are measured by, in nanoseconds.
+    let clock: @Sendable () -> UInt64
 
-    /// An empty queue for at most `capacity` jobs, at least 4.
-    public init(capacity: Int = 4096) {
-        precondition(capacity >= 4, "a queue holds at least 4 jobs, one for each quarter")
-        self.capacity = capacity
-        quarter = capacity / 4
-        state = Guarded(State(waiting: Array(repeating: nil, count: capacity)))
+    /// An empty queue.
+    ///
+    /// - Parameters:
+    ///   - capacity: the most jobs that may wait, at least 4.
+    ///   - clock: nanoseconds that never run backwards; `nil` is the system's monotonic clock.
+    public init(capacity: Int = 4096, clock: (@Sendable () -> UInt64)? = nil) {
+        state = Guarded(State(waiting: FairTimeQueue(capacity: capacity)))
+        self.clock = clock ?? { MonotonicClock.nanoseconds() }
     }
 
     /// Takes over the jobs there is room for; those that are refused stay in `submissions`, in their order.
@@ -75,21 +75,17 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
     public func submit(_ submissions: inout [Submission]) -> Bool {
         if submissions.isEmpty { return true }
         let arriving = submissions
-        let now = MonotonicClock.nanoseconds()
+        let now = clock()
         var (refused, isAsleep) = state.withLock { state -> ([Submission], Bool) in
             var refused: [Submission] = []
             var accepted = 0
             for var submission in arriving {
-                let ofOrigin = state.ofOrigin[submission.origin, default: 0]
-                guard !state.isStopped, state.count < capacity, ofOrigin < quarter else {
-                    refused.append(submission)
-                    continue
-                }
                 submission.arrivedAt = now
-                state.waiting[(state.head + state.count) % capacity] = submission
-                state.count += 1
-                state.ofOrigin[submission.origin] = ofOrigin + 1
-                accepted += 1
+                if !state.isStopped && state.waiting.append(submission, of: submission.origin) {
+                    accepted += 1
+                } else {
+                    refused.append(submission)
+                }
             }
             state.status.refused += refused.count
             let wakes = state.isAsleep && accepted > 0
@@ -115,7 +111,7 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
     public func status(now: Int64) -> WriterStatus {
         let (status, isOld) = state.withLock { state -> (WriterStatus, Bool) in
             var status = state.status
-            status.waiting = state.count
+            status.waiting = state.waiting.count
             return (status, now - (status.lastTriedAt ?? 0) >= 1_000_000 && !state.isProbeWanted)
         }
         if isOld { wake { state in state.isProbeWanted = true } }
@@ -133,20 +129,17 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
 
     // MARK: The writer's side
 
-    /// Takes up to `limit` jobs, waiting for the first until `deadline` (monotonic nanoseconds; `nil`: forever).
-    func take(into batch: inout [Submission], limit: Int, deadline: UInt64?) -> Wake {
+    /// Waits for something to do: a job, until `deadline` (monotonic nanoseconds; `nil`: forever), or the end.
+    func waitForWork(until deadline: UInt64?) -> Wake {
         while true {
-            let (taken, wake) = state.withLock { state -> ([Submission], Wake?) in
-                if state.count > 0 { return (take(limit, from: &state), .jobs) }
-                if state.isStopped { return ([], .stopped) }
-                if state.isProbeWanted { return ([], .idle) }
+            let wake = state.withLock { state -> Wake? in
+                if !state.waiting.isEmpty { return .jobs }
+                if state.isStopped { return .stopped }
+                if state.isProbeWanted { return .idle }
                 state.isAsleep = true
-                return ([], nil)
+                return nil
             }
-            if let wake {
-                batch = taken
-                return wake
-            }
+            if let wake { return wake }
             guard let deadline else {
                 bell.wait()
                 continue
@@ -164,21 +157,19 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
         }
     }
 
-    private func take(_ limit: Int, from state: inout State) -> [Submission] {
-        var taken: [Submission] = []
-        taken.reserveCapacity(min(limit, state.count))
-        while taken.count < limit, state.count > 0, let submission = state.waiting[state.head].take() {
-            state.head = (state.head + 1) % capacity
-            state.count -= 1
-            let left = state.ofOrigin[submission.origin, default: 1] - 1
-            state.ofOrigin[submission.origin] = left > 0 ? left : nil
-            taken.append(submission)
-        }
-        return taken
+    /// The job whose turn it is; `nil` where none waits.
+    ///
+    /// - Parameters:
+    ///   - spent: nanoseconds spent on the job that was taken last.
+    ///   - time: nanoseconds there are for it: one that is likely to take longer is left where it is.
+    func take(charging spent: UInt64, within time: UInt64 = .max) -> Submission? {
+        state.withLock { $0.waiting.popFirst(charging: spent, within: time) }
     }
 
-    /// Whether jobs wait.
-    var isEmpty: Bool { state.withLock { $0.count == 0 } }
+    /// The jobs that arrived at `moment` or before: they go first, in the order of each origin.
+    func takeAll(arrivedBy moment: UInt64) -> [Submission] {
+        state.withLock { state in state.waiting.removeFirst { $0.arrivedAt <= moment } }
+    }
 
     /// Whether a probe was asked for; taken back by asking.
     func takeProbe() -> Bool {
@@ -209,6 +200,8 @@ public struct WriterStatus: Sendable {
     public internal(set) var jobs = 0
     /// Jobs the queue had no room for.
     public internal(set) var refused = 0
+    /// Jobs that waited too long for their turn, and were answered without being run.
+    public internal(set) var late = 0
     /// Transactions of the writer that were committed.
     public internal(set) var commits = 0
     /// Commits whose outcome is not known.

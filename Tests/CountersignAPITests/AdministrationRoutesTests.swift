@@ -250,6 +250,37 @@ import Testing
         #expect(Set(keys).count == LicenseForms.mostIssued)
     }
 
+    @Test(
+        "what issuing tells of licenses is what a look at them tells, however many there are",
+        arguments: [
+            (1, ""), (10, #","customer_email":"dee@example.com","customer_name":"Dee""#),
+            (11, #","customer_name":"Dee""#),
+            (
+                40,
+                #","seats":"unlimited","expires_at":"2030-06-26","maintenance_until":"2029-01-01","offline_life":"P3D""#
+            ),
+            (12, #","duration":"P1M","starts_at":"2027-02-01T00:00:00Z","customer_email":"dee@example.com""#),
+        ]
+    )
+    func toldOfIssued(count: Int, members: String) throws {
+        var api = try TestAPI.open()
+        let plan = try api.plan()
+        let body = #"{"product":"acme/editor","plan":"\#(plan)","count":\#(count)\#(members)}"#
+
+        let issued = api.admin("POST", path, body, key: "k")
+        let repeated = api.admin("POST", path, body, key: "k")
+
+        let licenses = issued["licenses"]?.elements.map(Array.init) ?? []
+        #expect(issued.status == 200 && licenses.count == count)
+        #expect(Set(licenses.compactMap { $0["key"]?.string }).count == count)
+        #expect(repeated.text == issued.text)
+        for license in licenses {
+            let id = try #require(license["id"]?.string)
+            let shown = api.admin("GET", "\(path)/\(id)")["license"]
+            #expect(shown?.source == license.source)
+        }
+    }
+
     @Test("the key is told where the command line tells it: by show, issue and reissue, and by nothing else")
     func keys() throws {
         var api = try TestAPI.open()

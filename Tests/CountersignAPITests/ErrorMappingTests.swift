@@ -33,6 +33,15 @@ import Testing
         if case .unavailable = failure { #expect(problem.response().field("Retry-After") == "7") }
     }
 
+    @Test("whatever is 429, 500 or 503 says when to ask again", arguments: ProblemCode.allCases)
+    func retryAfter(code: ProblemCode) {
+        let seconds = Problem(code, "No.").response().field("Retry-After").flatMap { Int($0) }
+
+        #expect((seconds ?? 0 > 0) == [429, 500, 503].contains(code.status))
+        let told = Problem(code, "No.").retrying(after: 7).response()
+        #expect(told.fields.filter { $0.name == "Retry-After" }.map(\.value) == ["7"])
+    }
+
     @Test("what may succeed later is 503 with Retry-After, what will not is 500; both are for the operator to read")
     func storage() {
         let categories: [(StorageError.Category, Int)] = [
@@ -43,7 +52,7 @@ import Testing
         for (category, status) in categories {
             let problem = Problem(StorageError(category, "disk at /data", sql: "SELECT secret FROM t"))
             #expect(problem.body.status == status && problem.report != nil)
-            #expect(problem.response().field("Retry-After") == (status == 503 ? "1" : nil))
+            #expect(problem.response().field("Retry-After") == (status == 503 ? "1" : "30"))
             let text = String(decoding: problem.body.body(), as: UTF8.self)
             #expect(!text.contains("SELECT") && !text.contains("/data") && problem.body.verdict == .unknown)
         }

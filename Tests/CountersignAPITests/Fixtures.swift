@@ -82,6 +82,8 @@ struct Catalog: Sendable {
         var options = Database.Options(now: { 1_800_000_000_000_000 })
         options.synchronous = .off
         options.lockWait = .seconds(5)
+        // No test is to fail because the machine has other things to do.
+        options.batchWait = .seconds(60)
         let database = Database(folder: folder.path, options: options)
         let queue = APIWriterQueue(capacity: queueCapacity)
         let writer = try database.openForServing(queue)

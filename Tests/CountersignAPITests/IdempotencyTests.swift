@@ -149,8 +149,109 @@ import Testing
     func keys(header: [String], body: String, key: String?, isValid: Bool) throws {
         var members = try MemberReader(try value(body))
 
-        #expect(IdempotentCall.key(in: &members, header: header) == key)
+        let read = IdempotentCall.key(in: &members, header: header.map { Array($0.utf8) })
+
+        #expect(read == key)
         #expect(members.invalid.map(\.pointer.description) == (isValid ? [] : ["/idempotency_key"]))
+    }
+
+    @Test(
+        "a key that is no UTF-8, or has control characters, is invalid, in the field and in the body",
+        arguments: [
+            ([0x4D, 0xFC, 0x6C], "{}"), ([0xFF], "{}"), ([0xC3], "{}"), ([0xED, 0xA0, 0x80], "{}"),
+            ([0x61, 0x09, 0x62], "{}"),
+            ([0xC2, 0x85], "{}"), ([0x4D, 0xFC], #"{"idempotency_key":"M\ufffd"}"#),
+            (nil, #"{"idempotency_key":"a\u0000"}"#),
+            (nil, #"{"idempotency_key":"\n"}"#), (nil, #"{"idempotency_key":"a\u007f"}"#),
+            (nil, #"{"idempotency_key":"\u009f"}"#),
+        ] as [([UInt8]?, String)]
+    )
+    func unreadable(header: [UInt8]?, body: String) throws {
+        var members = try MemberReader(try value(body))
+
+        let read = IdempotentCall.key(in: &members, header: header.map { [$0] } ?? [])
+
+        #expect(read == nil)
+        #expect(members.invalid.map(\.pointer.description) == ["/idempotency_key"])
+    }
+
+    /// Keys of a few bytes, of which many are no UTF-8, and many are alike once they are repaired or composed.
+    private func randomKeys(_ count: Int, seed: UInt64) -> [[UInt8]] {
+        let pieces: [[UInt8]] = [
+            [0x4D], [0xFC], [0xF6], [0xC3, 0xBC], [0xC3], [0xBC], [0xEF, 0xBF, 0xBD], [0x75, 0xCC, 0x88], [0x75],
+            [0x2D],
+            [0x20], [0x09], [0xC2, 0x85],
+        ]
+        var state = seed &* 0x9E37_79B9_7F4A_7C15 &+ 1
+        func next(_ bound: Int) -> Int {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return Int((state >> 33) % UInt64(bound))
+        }
+        return (0..<count).map { _ in
+            // What surrounds a field's value is no part of it.
+            [0x6B] + (0...next(3)).flatMap { _ in pieces[next(pieces.count)] } + [0x2E]
+        }
+    }
+
+    private func isKey(_ bytes: [UInt8]) -> Bool {
+        guard let text = String(validating: bytes, as: UTF8.self) else { return false }
+        return !text.unicodeScalars.contains { $0.properties.generalCategory == .control }
+    }
+
+    /// One request with these bytes as its key.
+    private func bytes(_ path: String, _ token: String, _ body: String, key: [UInt8]) -> [UInt8] {
+        let text = request("POST", path, token: token, fields: ["Idempotency-Key: <key>"], body: body)
+        let parts = text.split(separator: "<key>", maxSplits: 1)
+        return Array(parts[0].utf8) + key + Array(parts[1].utf8)
+    }
+
+    @Test("calls of apps with a key are one call if and only if their keys are the same bytes", arguments: 1...4)
+    func bytesOfApps(seed: UInt64) throws {
+        var api = try TestAPI.open()
+        try api.addMeter(limit: .limited(1000))
+        var known: [[UInt8]: Int64] = [:]
+
+        for key in randomKeys(120, seed: seed) {
+            let body = #"{"install_id":"\#(installID(1))","meter":"run"}"#
+            let answer = api.sendBytes(bytes("/v1/meters/consume", api.catalog.appToken, body, key: key))
+            guard isKey(key) else {
+                #expect(answer.status == 400 && answer.pointers == ["/idempotency_key"], "\(key)")
+                continue
+            }
+            let used = try #require(answer["used"]?.int64)
+            #expect(used == known[key] ?? Int64(known.count + 1), "\(key)")
+            known[key] = used
+        }
+
+        #expect(known.count > 10)
+    }
+
+    @Test(
+        "calls of administration with a key are one call if and only if their keys are the same bytes",
+        arguments: 1...2
+    )
+    func bytesOfAdministration(seed: UInt64) throws {
+        var api = try TestAPI.open()
+        let plan = try api.sell().plan.code.text
+        var known: [[UInt8]: String] = [:]
+
+        for key in randomKeys(80, seed: seed) {
+            let body = #"{"product":"acme/editor","plan":"\#(plan)"}"#
+            let answer = api.sendBytes(bytes("/v1/admin/licenses", api.catalog.secretToken, body, key: key))
+            guard isKey(key) else {
+                #expect(answer.status == 400 && answer.pointers == ["/idempotency_key"], "\(key)")
+                continue
+            }
+            let license = try #require(answer["licenses"]?.elements?.first { _ in true }?["id"]?.string)
+            if let before = known[key] {
+                #expect(license == before, "\(key)")
+            } else {
+                #expect(!known.values.contains(license), "\(key)")
+            }
+            known[key] = license
+        }
+
+        #expect(known.count > 10)
     }
 
     @Test("old records are removed, young ones stay")

@@ -81,11 +81,27 @@ import Testing
     func fields() throws {
         try HTTPRequest.parsing(bytes) { request in
             #expect(request.header("x-two") == "one")
-            #expect(request.headers("x-two") == ["one", "two"])
+            #expect(request.headerLines("x-two") == [Array("one".utf8), Array("two".utf8)])
             #expect(request.headerCount("x-two") == 2)
             #expect(request.headerBytes("host") == [UInt8(ascii: "h")])
             #expect(request.header("x-three") == nil)
             #expect(request.requestID == "abc.1")
+        }
+    }
+
+    @Test(
+        "text that is no UTF-8 is no text: it is never repaired, and its bytes are there as they were sent",
+        arguments: [[0xFC], [0x4D, 0xFC, 0x2D, 0x31], [0xC3], [0xED, 0xA0, 0x80], [0xC0, 0xAF], [0xFF, 0xFE]]
+            as [[UInt8]]
+    )
+    func brokenText(value: [UInt8]) throws {
+        let bytes = Array("GET / HTTP/1.1\r\nHost: h\r\nX-One: ".utf8) + value + Array("\r\nX-Two: é\r\n\r\n".utf8)
+
+        try HTTPRequest.parsing(bytes) { request in
+            #expect(request.header("x-one") == nil)
+            #expect(request.headerBytes("x-one") == value)
+            #expect(request.headerLines("x-one") == [value])
+            #expect(request.header("x-two") == "é")
         }
     }
 

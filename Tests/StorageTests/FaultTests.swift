@@ -37,7 +37,7 @@ import Testing
     func failedCommit() throws {
         var settings = Writer<Int, Int64>.Settings()
         settings.batchLimit = 2
-        let queue = Queue()
+        let queue = Queue.still()
 
         let answers = try workOff(
             (0..<6).map { .insert("n\($0)", ticket: $0) },
@@ -121,7 +121,7 @@ import Testing
                 Int64(try db.run("UPDATE items SET flag = 1 - flag"))
             }
         }
-        let queue = Queue()
+        let queue = Queue.still()
 
         let answers = try workOff(
             (0..<200).map(update),

@@ -4,6 +4,7 @@ import Foundation
 import Migrations
 import Storage
 import Synchronization
+import SystemPrimitives
 import Testing
 
 /// A folder that goes away with its last user.
@@ -60,6 +61,27 @@ extension Database.Options {
 }
 
 typealias Queue = WriterQueue<Int, Int64>
+
+extension Queue {
+    /// A queue whose clock stands still: however slow the machine is, nothing in it is late, and no batch is too long.
+    static func still(capacity: Int = 4096) -> Queue {
+        let now = MonotonicClock.nanoseconds()
+        return Queue(capacity: capacity, clock: { now })
+    }
+}
+
+/// A clock that goes on only when a test says so, or when a job does that is to take long.
+final class HandClock: Sendable {
+    private let nanoseconds = Atomic<UInt64>(MonotonicClock.nanoseconds())
+
+    var now: @Sendable () -> UInt64 { { self.nanoseconds.load(ordering: .acquiring) } }
+
+    func advance(by duration: Duration) {
+        let (seconds, attoseconds) = duration.components
+        let added = UInt64(seconds) * 1_000_000_000 + UInt64(attoseconds / 1_000_000_000)
+        nanoseconds.wrappingAdd(added, ordering: .acquiringAndReleasing)
+    }
+}
 
 extension Queue.Submission {
     /// Inserts an item of this name and answers its id.
@@ -151,7 +173,7 @@ struct Answers {
 func workOff(
     _ submissions: [Queue.Submission],
     in database: Database,
-    queue: Queue = Queue(),
+    queue: Queue = .still(),
     settings: Writer<Int, Int64>.Settings = .init(),
     afterOpening: (borrowing Writer<Int, Int64>) throws -> Void = { _ in }
 ) throws -> Answers {

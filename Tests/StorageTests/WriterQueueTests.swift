@@ -9,7 +9,7 @@ import Testing
 
     @Test("a full queue hands back what it has no room for, in order")
     func bounded() {
-        let queue = Queue(capacity: 8)
+        let queue = Queue.still(capacity: 8)
         var batch = submissions(11) { UInt64($0) }
 
         let areAllIn = queue.submit(&batch)
@@ -22,7 +22,7 @@ import Testing
 
     @Test("one origin fills a quarter, and leaves the rest to others")
     func quarter() {
-        let queue = Queue(capacity: 16)
+        let queue = Queue.still(capacity: 16)
         var greedy = submissions(10) { _ in 1 }
         var other = submissions(1) { _ in 2 }
 
@@ -37,7 +37,7 @@ import Testing
     func roomAgain() throws {
         let folder = try TemporaryFolder()
         let database = Database(folder: folder.path, options: .test())
-        let queue = Queue(capacity: 4)
+        let queue = Queue.still(capacity: 4)
         var writer = try database.openForServing(queue)
         var first = submissions(1) { _ in 1 }
         queue.submit(&first)
@@ -59,7 +59,7 @@ import Testing
     func stopped() throws {
         let folder = try TemporaryFolder()
         let database = Database(folder: folder.path, options: .test())
-        let queue = Queue()
+        let queue = Queue.still()
 
         let answers = try workOff([.insert("a", ticket: 7)], in: database, queue: queue)
         var late = submissions(1) { _ in 1 }
@@ -73,7 +73,7 @@ import Testing
     func threads() throws {
         let folder = try TemporaryFolder()
         let database = Database(folder: folder.path, options: .test())
-        let queue = Queue()
+        let queue = Queue.still()
         let answered = Guarded([Int](repeating: 0, count: 2000))
         let writing = try Thread.start("writer", with: try database.openForServing(queue)) { writer in
             writer.run(
@@ -108,7 +108,7 @@ import Testing
     func probe() throws {
         let folder = try TemporaryFolder()
         let database = Database(folder: folder.path, options: .test())
-        let queue = Queue()
+        let queue = Queue.still()
         let writer = try database.openForServing(queue)
         let before = queue.status(now: 1_800_000_000_500_000)
         let writing = try Thread.start("writer", with: writer) { writer in

@@ -17,7 +17,7 @@ import Testing
 
     @Test("all that waits is committed at once, at most 256 jobs a transaction, each answered once, in order")
     func groupCommit() throws {
-        let queue = Queue(capacity: 2048)
+        let queue = Queue.still(capacity: 2048)
 
         let answers = try workOff((0..<600).map { .insert("n\($0)", ticket: $0) }, in: database, queue: queue)
 
@@ -72,7 +72,7 @@ import Testing
             try insertHeap(400_000, in: db)
             return 0
         }
-        let queue = Queue()
+        let queue = Queue.still()
 
         let answers = try workOff(
             [
@@ -98,7 +98,7 @@ import Testing
             try limitSize(toMore: 20, in: db)
             return try insertItem("large", note: 400_000, in: db)
         }
-        let queue = Queue()
+        let queue = Queue.still()
 
         let answers = try workOff(
             [.insert("a", ticket: 0), large, .insert("b", ticket: 2)],
@@ -189,7 +189,7 @@ import Testing
 
     @Test("a batch that cannot have the write lock is refused, and the next one works")
     func lockHeld() throws {
-        let queue = Queue()
+        let queue = Queue.still()
         var writer = try database.openForServing(queue)
         let command = try database.openForCommandLine()
         var answers: [Result<Int64, any Error>] = []
@@ -220,26 +220,25 @@ import Testing
     func lockWait(file: String) throws {
         var options = Database.Options.test()
         options.batchWait = .seconds(1)
-        var settings = Writer<Int, Int64>.Settings()
-        settings.batchLimit = 2
-        let queue = Queue()
-        var writer = try Database(folder: folder.path, options: options).openForServing(queue, settings: settings)
+        let offset = Guarded<UInt64>(0)
+        let queue = Queue(clock: { MonotonicClock.nanoseconds() - offset.withLock { $0 } })
+        var writer = try Database(folder: folder.path, options: options).openForServing(queue)
+        offset.withLock { $0 = 500_000_000 }
         var early: [Queue.Submission] = (0..<3).map { .insert("n\($0)", ticket: $0) }
         queue.submit(&early)
+        // Half of their time is over when another comes.
+        offset.withLock { $0 = 0 }
+        var late: [Queue.Submission] = [.insert("late", ticket: 3)]
+        queue.submit(&late)
         let stranger = try Stranger(folder.path + "/" + file)
-        var batches: [[Int]] = []
+        var batches: [Set<Int>] = []
         var succeeded: [Int] = []
 
         writer.run(
             deliver: { batch in
-                batches.append(batch.map(\.ticket))
+                batches.append(Set(batch.map(\.ticket)))
                 succeeded += batch.compactMap { if case .success = $0.result { $0.ticket } else { nil } }
                 if batches.count == 1 {
-                    // Comes while the third job of the first three waits already, and shares a batch with it.
-                    var late: [Queue.Submission] = [.insert("late", ticket: 3)]
-                    queue.submit(&late)
-                }
-                if batches.count == 2 {
                     stranger.release()
                     queue.stop()
                 }
@@ -247,14 +246,163 @@ import Testing
             abort: { _ in }
         )
 
-        #expect(batches == [[0, 1], [2], [3]])
+        #expect(batches == [[0, 1, 2], [3]])
         #expect(succeeded == [3])
         #expect(try names() == ["late"])
     }
 
+    /// A job that takes `duration` by the clock of a test.
+    private func slow(_ ticket: Int, origin: UInt64, _ duration: Duration, _ clock: HandClock) -> Queue.Submission {
+        Queue.Submission(ticket: ticket, origin: origin) { db in
+            clock.advance(by: duration)
+            return try insertItem("n\(ticket)", in: db)
+        }
+    }
+
+    @Test("a transaction takes no more jobs when it has taken its time, or the next is likely to; all are answered")
+    func batchTime() throws {
+        let clock = HandClock()
+        var settings = Writer<Int, Int64>.Settings()
+        settings.batchTime = .milliseconds(20)
+
+        let answers = try workOff(
+            [(0, 30), (1, 5), (2, 14), (3, 2), (4, 19), (5, 0), (6, 0)].map { ticket, milliseconds in
+                slow(ticket, origin: 1, .milliseconds(milliseconds), clock)
+            },
+            in: withWait(.seconds(2)),
+            queue: Queue(clock: clock.now),
+            settings: settings
+        )
+
+        #expect(answers.batches == [1, 2, 2, 2])
+        #expect(answers.succeeded == Array(0..<7))
+    }
+
+    @Test("a job that waited too long for its turn is not run, and is told to come back; later ones go on waiting")
+    func late() throws {
+        let clock = HandClock()
+        let queue = Queue(clock: clock.now)
+        var writer = try withWait(.seconds(2)).openForServing(queue)
+        // Each takes 0.9 s: the third begins at 1.8 s, and the fourth would at 2.7 s.
+        var jobs = (0..<5).map { slow($0, origin: 1, .milliseconds(900), clock) }
+        queue.submit(&jobs)
+        var answers: [Int: Result<Int64, any Error>] = [:]
+
+        writer.run(
+            deliver: { batch in
+                for answer in batch {
+                    #expect(answers.updateValue(answer.result, forKey: answer.ticket) == nil, "answered once")
+                }
+                guard answers.count == 1 else { return }
+                var young: [Queue.Submission] = [.insert("young", ticket: 9)]
+                queue.submit(&young)
+                queue.stop()
+            },
+            abort: { _ in }
+        )
+
+        func isRun(_ ticket: Int) -> Bool? { answers[ticket].map { if case .success = $0 { true } else { false } } }
+        #expect([0, 1, 2, 3, 4, 9].map(isRun) == [true, true, true, false, false, true])
+        for ticket in [3, 4] {
+            guard case .failure(let error as StorageError) = answers[ticket] else { continue }
+            #expect(error.category == .unavailable && error.isTransient)
+        }
+        #expect(try Set(names()) == ["n0", "n1", "n2", "young"])
+        let status = queue.status(now: 0)
+        #expect(status.late == 2 && status.jobs == 6 && status.waiting == 0)
+        #expect(status.lastError == nil, "a writer that has much to do is in order")
+    }
+
+    @Test("whoever has many jobs, or long ones, delays another by one of them", arguments: [1, 37, 240])
+    func turns(milliseconds: Int) throws {
+        let clock = HandClock()
+        let queue = Queue(clock: clock.now)
+        var writer = try withWait(.seconds(2)).openForServing(queue)
+        var greedy = (0..<500).map { slow($0, origin: 1, .milliseconds(milliseconds), clock) }
+        queue.submit(&greedy)
+        let waited = Guarded<[Duration]>([])
+        func other(_ ticket: Int) -> Queue.Submission {
+            let arrived = clock.now()
+            return Queue.Submission(ticket: ticket, origin: 2) { db in
+                waited.withLock { $0.append(.nanoseconds(Int64(clock.now() - arrived))) }
+                clock.advance(by: .microseconds(10))
+                return try insertItem("n\(ticket)", in: db)
+            }
+        }
+        var others = [other(1000)]
+        queue.submit(&others)
+
+        writer.run(
+            deliver: { batch in
+                guard batch.contains(where: { $0.ticket >= 1000 }) else { return }
+                let answered = waited.withLock { $0.count }
+                if answered == 20 { return queue.stop() }
+                var next = [other(1000 + answered)]
+                queue.submit(&next)
+            },
+            abort: { _ in }
+        )
+
+        // The job that is run when it comes, and at worst those that the same transaction has run before.
+        let longest = Duration.milliseconds(milliseconds) + Writer<Int, Int64>.Settings().batchTime
+        #expect(waited.withLock { $0.count } == 20)
+        #expect(waited.withLock { $0.allSatisfy { $0 <= longest } })
+    }
+
+    private func withWait(_ wait: Duration) -> Database {
+        var options = Database.Options.test()
+        options.batchWait = wait
+        return Database(folder: folder.path, options: options)
+    }
+
+    @Test("whose job was run does not wait for one that takes long, before it is answered")
+    func longJobs() throws {
+        let clock = HandClock()
+        let long = (0..<3).map { slow($0, origin: 1, .milliseconds(240), clock) }
+        let short = (3..<9).map { slow($0, origin: 2, .microseconds(10), clock) }
+
+        let answers = try workOff(long + short, in: withWait(.seconds(2)), queue: Queue(clock: clock.now))
+
+        #expect(answers.batches == [1, 6, 1, 1])
+        #expect(Array(answers.tickets.prefix(7)) == [0, 3, 4, 5, 6, 7, 8])
+    }
+
+    @Test("what a job holds is let go of before anybody hears that it came to nothing", arguments: [true, false])
+    func released(isLocked: Bool) throws {
+        final class Held: Sendable {}
+        struct Refused: Error {}
+        let queue = Queue.still()
+        var writer = try database.openForServing(queue)
+        let stranger = isLocked ? try Stranger(folder.path + "/write.lock") : nil
+        weak var held: Held?
+        do {
+            let fresh = Held()
+            held = fresh
+            var jobs = [
+                Queue.Submission(ticket: 0, origin: 0) { _ in
+                    _ = fresh
+                    throw Refused()
+                }
+            ]
+            queue.submit(&jobs)
+        }
+        var isHeld: Bool?
+
+        writer.run(
+            deliver: { _ in
+                isHeld = held != nil
+                queue.stop()
+            },
+            abort: { _ in }
+        )
+
+        #expect(isHeld == false)
+        stranger?.release()
+    }
+
     @Test("a reader sees a commit before its answer is delivered")
     func visibility() throws {
-        let queue = Queue()
+        let queue = Queue.still()
         var writer = try database.openForServing(queue)
         let reader = try database.openReader()
         var submissions: [Queue.Submission] = [.insert("a", ticket: 0)]
@@ -274,7 +422,7 @@ import Testing
     func idleWork() throws {
         var settings = Writer<Int, Int64>.Settings()
         settings.idleInterval = .zero
-        let queue = Queue()
+        let queue = Queue.still()
         let left = Guarded(3)
         settings.idle = { db in
             try insertItem("idle\(left.withLock { $0 })", in: db)
@@ -302,7 +450,7 @@ import Testing
         settings.batchLimit = 1
         settings.checkpointFrames = 50
         settings.truncateBytes = 2 << 20
-        let queue = Queue()
+        let queue = Queue.still()
 
         _ = try workOff(
             (0..<30).map { .insert("n\($0)", ticket: $0, note: 100_000) },

@@ -199,7 +199,7 @@ extension LicenseService {
                 let customer = try customer(of: row.draft, vendor: file.product.vendor, at: actor.now, in: db)
                 let license = try license(
                     row.draft,
-                    for: customer,
+                    for: customer?.id,
                     of: file.product,
                     at: actor.now,
                     &plans,

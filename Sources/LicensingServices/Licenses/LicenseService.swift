@@ -71,15 +71,59 @@ public struct LicenseService: Sendable {
         in db: borrowing WriteTransaction
     ) throws -> Issued {
         var plans = KnownPlans(of: product.id)
+        return try issue(draft, of: product, by: actor, &plans, in: db).issued
+    }
+
+    /// Writes licenses that were made ready together, each as `issue(_:of:by:in:)` does, and tells what they are. What they
+    /// share is read once, and of what was just written nothing is read again: others wait for the transaction.
+    ///
+    /// - Throws: As `issue(_:of:by:in:)`.
+    public func issue(
+        _ drafts: [LicenseDraft],
+        of product: Product,
+        by actor: Actor,
+        in db: borrowing WriteTransaction
+    ) throws -> [(issued: Issued, facts: LicenseFacts)] {
+        var plans = KnownPlans(of: product.id)
+        guard let product = try ProductStore.find(product.id, in: db),
+            let vendor = try VendorStore.find(product.vendor, in: db)
+        else { throw StorageError(.corrupt, "licenses are issued of no product or vendor") }
+        return try drafts.map { draft in
+            let (issued, customer) = try issue(draft, of: product, by: actor, &plans, in: db)
+            guard !issued.isRepeated else {
+                return (issued, try facts(of: issued.license, .full, at: actor.now, in: db))
+            }
+            let facts = LicenseFacts(
+                vendor: vendor,
+                product: product,
+                license: issued.license,
+                customer: customer,
+                seats: issued.license.seatUse(of: [], at: actor.now),
+                activations: [],
+                clones: [],
+                sealedKey: draft.key.sealed.map { LicenseKeyStore.Sealed(digest: draft.key.digest, sealed: $0) },
+                now: actor.now
+            )
+            return (issued, facts)
+        }
+    }
+
+    private func issue(
+        _ draft: LicenseDraft,
+        of product: Product,
+        by actor: Actor,
+        _ plans: inout KnownPlans,
+        in db: borrowing WriteTransaction
+    ) throws -> (issued: Issued, customer: Customer?) {
         if let id = try known(draft, of: product, &plans, in: db) {
             guard let license = try LicenseStore.find(id, in: db) else { throw Self.notFound }
-            return Issued(license: license, isRepeated: true, key: nil)
+            return (Issued(license: license, isRepeated: true, key: nil), nil)
         }
         let customer = try customer(of: draft, vendor: product.vendor, at: actor.now, in: db)
-        let license = try license(draft, for: customer, of: product, at: actor.now, &plans, in: db)
+        let license = try license(draft, for: customer?.id, of: product, at: actor.now, &plans, in: db)
         try write(license, draft, at: actor.now, in: db)
         try record("license.issue", license, of: product, before: nil, by: actor, in: db)
-        return Issued(license: license, isRepeated: false, key: draft.key.key)
+        return (Issued(license: license, isRepeated: false, key: draft.key.key), customer)
     }
 
     /// The license that the same order, or the same imported key, gave before; nothing is written.
@@ -223,7 +267,7 @@ public struct LicenseService: Sendable {
         vendor: Vendor.ID,
         at now: Timestamp,
         in db: borrowing WriteTransaction
-    ) throws -> Customer.ID? {
+    ) throws -> Customer? {
         let (name, email) = (draft.order.customerName, draft.order.customerEmail)
         guard name != nil || email != nil else { return nil }
         if let email, var known = try CustomerStore.find(email: email.text, of: vendor, in: db) {
@@ -231,13 +275,13 @@ public struct LicenseService: Sendable {
                 known.name = name
                 try CustomerStore.update(known, in: db)
             }
-            return known.id
+            return known
         }
         // Licenses that were made ready together share a customer that has a name alone.
-        if email == nil, try CustomerStore.find(draft.customer, in: db) != nil { return draft.customer }
+        if email == nil, let known = try CustomerStore.find(draft.customer, in: db) { return known }
         let customer = Customer(id: draft.customer, vendor: vendor, name: name, email: email?.text)
         try CustomerStore.insert(customer, at: now, in: db)
-        return customer.id
+        return customer
     }
 
     // MARK: - Audit

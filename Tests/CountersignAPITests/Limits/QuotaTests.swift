@@ -1,3 +1,4 @@
+import HTTPServer
 import Licensing
 import LicensingServices
 import Storage
@@ -50,6 +51,73 @@ import Testing
 
         #expect(api.validate(license.key, nil).status == 200)
         #expect(api.validate(license.key, nil).status == 429)
+    }
+
+    /// Asks, and never has done what must be written first: what our own trouble, or a client that is gone, leaves behind.
+    private func abandon(_ install: Int, _ key: String, in api: inout TestAPI) throws {
+        let body = #"{"license_key":"\#(key)","install_id":"\#(installID(install))"}"#
+        let text = request("POST", "/v1/validate", token: api.catalog.appToken, body: body)
+        let outcome = try Routes.router.outcome(of: Array(text.utf8), from: .loopback, in: &api.context)
+        guard case .job = outcome else { throw TestAPI.NothingWritten() }
+    }
+
+    @Test("what is answered about no license does not count, and is answered when the quota is used up")
+    func unknownKeys() throws {
+        var api = try open(quota: 1)
+        let license = try api.sell()
+        let foreign = try api.sell(api.catalog.foreign)
+        for install in [nil, 1, 1, 2] {
+            for key in ["SOME-KEY-OF-NOBODY", foreign.key] {
+                #expect(api.validate(key, install).code == "LICENSE_NOT_FOUND")
+            }
+        }
+
+        #expect(api.validate(license.key, 1).status == 200)
+        #expect(api.validate(license.key, nil).code == "QUOTA_EXCEEDED")
+        #expect(api.validate("SOME-KEY-OF-NOBODY", nil).code == "LICENSE_NOT_FOUND")
+    }
+
+    @Test("what was not answered does not count")
+    func unanswered() throws {
+        var api = try open(quota: 2)
+        let license = try api.sell()
+
+        for install in 10..<20 { try abandon(install, license.key, in: &api) }
+        let answers = [10, 11, 12].map { api.validate(license.key, $0) }
+
+        #expect(answers.map(\.status) == [200, 200, 429])
+        #expect(answers[2].code == "QUOTA_EXCEEDED")
+    }
+
+    @Test("who is refused because the last is held for an answer under way is told to come back in a moment")
+    func held() throws {
+        var api = try open(quota: 1)
+        let license = try api.sell()
+        let body = #"{"license_key":"\#(license.key)","install_id":"\#(installID(7))"}"#
+        let text = request("POST", "/v1/validate", token: api.catalog.appToken, body: body)
+
+        do {
+            let underWay = try Routes.router.outcome(of: Array(text.utf8), from: .loopback, in: &api.context)
+            let meanwhile = api.validate(license.key, nil)
+            #expect(meanwhile.code == "QUOTA_EXCEEDED" && meanwhile.field("Retry-After") == "2")
+            #expect(meanwhile.field("RateLimit-Remaining") == "0" && meanwhile.field("RateLimit-Limit") == "1")
+            guard case .job = underWay else { throw TestAPI.NothingWritten() }
+        }
+
+        #expect(api.validate(license.key, nil).status == 200)
+        let after = api.validate(license.key, nil)
+        #expect(after.code == "QUOTA_EXCEEDED" && after.field("Retry-After") == String(16 * 86_400 + 16 * 3_600))
+    }
+
+    @Test("a license that is in force no more, or not yet, was validated all the same")
+    func notValid() throws {
+        var api = try open(quota: 2)
+        let ended = try api.sell(end: .at(Catalog.start.adding(seconds: -1)))
+        let later = try api.sell(startsAt: Catalog.start.adding(seconds: 60))
+
+        #expect(api.validate(ended.key, nil).code == "LICENSE_EXPIRED")
+        #expect(api.validate(later.key, nil).code == "LICENSE_NOT_STARTED")
+        #expect(api.validate(later.key, nil).code == "QUOTA_EXCEEDED")
     }
 
     @Test("an install over the quota was in contact all the same")

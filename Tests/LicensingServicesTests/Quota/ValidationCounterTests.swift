@@ -138,4 +138,95 @@ import Testing
 
         #expect(counted == 100)
     }
+
+    private func hold(_ counter: ValidationCounter) throws -> QuotaDecision {
+        try office.database.openReader().snapshot { db in try counter.hold(by: vendor, at: lastSecond, in: db) }
+    }
+
+    private func used(_ counter: ValidationCounter) throws -> Int64 {
+        try office.database.openReader().snapshot { db in try counter.use(of: vendor, at: lastSecond, in: db) }.used
+    }
+
+    @Test("one that is held is counted once it is answered, and given back where it is not")
+    func holding() throws {
+        let counter = ValidationCounter()
+        do {
+            var holds = try (0..<3).map { _ in try hold(counter) }
+            #expect(try used(counter) == 0)
+            guard case .allHeld = try count(counter, at: lastSecond), case .allHeld = try hold(counter) else {
+                Issue.record("passed the quota")
+                return
+            }
+            guard case .held(let first) = holds.removeFirst() else {
+                Issue.record("not held")
+                return
+            }
+            first.settle()
+            first.settle()
+        }
+
+        #expect(try used(counter) == 1)
+        let more = try (0..<3).map { _ in try count(counter, at: lastSecond) }
+        #expect(more.map(isCounted) == [true, true, false])
+        guard case .usedUp = more[2] else {
+            Issue.record("not used up")
+            return
+        }
+    }
+
+    @Test("one that is given back after it was counted may be counted again")
+    func givenBack() throws {
+        let counter = ValidationCounter()
+        for _ in 0..<3 { _ = try count(counter, at: lastSecond) }
+
+        counter.giveBack(by: vendor.id, at: lastSecond)
+
+        #expect(isCounted(try count(counter, at: lastSecond)))
+        #expect(!isCounted(try count(counter, at: lastSecond)))
+    }
+
+    @Test("what is held is not written, so that a restart gives it back")
+    func heldOverFlush() throws {
+        let counter = ValidationCounter()
+        _ = try count(counter, at: lastSecond)
+        let holds = try (0..<2).map { _ in try hold(counter) }
+        try flush(counter)
+        #expect(try used(ValidationCounter()) == 1)
+
+        for case .held(let validation) in holds { validation.settle() }
+        try flush(counter)
+
+        #expect(try used(ValidationCounter()) == 3)
+    }
+
+    @Test("loops that hold, answer and give back at the same time pass no more than the quota, and lose none")
+    func parallelHolds() async throws {
+        let counter = ValidationCounter()
+        var limited = vendor
+        limited.validationQuota = 100
+        let (vendor, office, now) = (limited, office, lastSecond)
+
+        let answered = try await withThrowingTaskGroup(of: Int.self) { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    let reader = try office.database.openReader()
+                    return try (0..<100).count { number in
+                        let decision = try reader.snapshot { db in try counter.hold(by: vendor, at: now, in: db) }
+                        guard case .held(let validation) = decision, number % 3 == 0 else { return false }
+                        validation.settle()
+                        return true
+                    }
+                }
+            }
+            return try await group.reduce(0, +)
+        }
+
+        #expect(answered <= 100)
+        let left = try (0..<101).count { _ in
+            try office.database.openReader().snapshot { db in
+                if case .counted = try counter.count(by: vendor, at: now, in: db) { true } else { false }
+            }
+        }
+        #expect(answered + left == 100)
+    }
 }
