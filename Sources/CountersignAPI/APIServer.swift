@@ -133,7 +133,7 @@ public final class APIServer: Sendable {
     ) -> @Sendable (borrowing WriteTransaction) throws -> Bool {
         let retention = RetentionService()
         return { db in
-            guard let now = try? clock.now() else { return false }
+            guard let now = try? clock.now(in: db) else { return false }
             return try retention.removeExpired(at: now, in: db)
         }
     }

@@ -80,7 +80,7 @@ public struct CommandLineConnection: ~Copyable {
                 db.rollBack()
                 return result
             }
-            try db.touch(now: database.options.now())
+            try db.touch(database.options)
         } catch {
             db.rollBack()
             throw error

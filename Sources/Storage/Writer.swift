@@ -74,11 +74,7 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
         self.writeLock = writeLock
         self.settings = settings
         self.isNewDatabase = isNew
-        let now = database.options.now()
-        queue.report { status in
-            status.lastCommitAt = now
-            status.lastTriedAt = now
-        }
+        queue.report { $0.lastTriedAt = MonotonicClock.nanoseconds() }
     }
 
     /// One transaction of the caller's own, before `run`: what a start has to write.
@@ -91,7 +87,7 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
         do {
             let before = db.connection.totalChanges
             let result = try body(db)
-            if db.connection.totalChanges != before { try db.touch(now: database.options.now()) }
+            if db.connection.totalChanges != before { try db.touch(database.options) }
             try db.commit()
             return result
         } catch {
@@ -141,10 +137,14 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
         if batch.isEmpty { return }
         let start = MonotonicClock.nanoseconds()
         var outcome = run(batch, into: &answers)
-        if case .lost = outcome {
-            queue.report { $0.lostBatches += 1 }
+        if case .lost(let error) = outcome {
             answers.removeAll(keepingCapacity: true)
-            for submission in batch { outcome = runAlone(submission, into: &answers) }
+            if error.category == .clockUnsure {
+                answers = batch.map { Answer(ticket: $0.ticket, result: .failure(error)) }
+            } else {
+                queue.report { $0.lostBatches += 1 }
+                for submission in batch { outcome = runAlone(submission, into: &answers) }
+            }
         }
         let microseconds = Int64((MonotonicClock.nanoseconds() - start) / 1000)
         queue.report { status in
@@ -237,7 +237,7 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
                 let result = try runInSavepoint(submission.job, &hasChanges)
                 answers.append(Answer(ticket: submission.ticket, result: result))
             }
-            if hasChanges { try db.touch(now: database.options.now()) }
+            if hasChanges { try db.touch(database.options) }
         } catch {
             db.rollBack()
             return .lost(error)
@@ -266,11 +266,7 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
         }
         if hasChanges {
             failedCommitsInARow = 0
-            let now = database.options.now()
-            queue.report { status in
-                status.commits += 1
-                status.lastCommitAt = now
-            }
+            queue.report { $0.commits += 1 }
         }
         return .committed
     }
@@ -315,7 +311,7 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
             try db.begin()
             let result = try runInSavepoint(submission.job, &hasChanges)
             own.append(Answer(ticket: submission.ticket, result: result))
-            if hasChanges { try db.touch(now: database.options.now()) }
+            if hasChanges { try db.touch(database.options) }
             outcome = commitTransaction(hasChanges, &own)
         } catch {
             db.rollBack()
@@ -339,13 +335,14 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
     }
 
     func report(_ jobs: Int, _ error: StorageError?) {
-        let now = database.options.now()
         let bytes = logBytes()
         queue.report { status in
             status.jobs += jobs
-            status.lastTriedAt = now ?? status.lastTriedAt
-            status.lastError = error
             status.walBytes = bytes
+            // A clock in doubt says nothing about writing; whoever asks is told of it by the clock.
+            if error?.category == .clockUnsure { return }
+            status.lastTriedAt = MonotonicClock.nanoseconds()
+            status.lastError = error
         }
     }
 }

@@ -93,7 +93,7 @@ extension Writer {
             result = try body(db)
             guard db.connection.isInTransaction else { throw WriteTransaction.lost }
             hasChanges = db.connection.totalChanges != before
-            if hasChanges { try db.touch(now: database.options.now()) }
+            if hasChanges { try db.touch(database.options) }
         } catch {
             db.rollBack()
             throw (error as? StorageError) ?? StorageError(.other, "\(error)")

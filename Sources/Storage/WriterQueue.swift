@@ -108,15 +108,15 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
 
     /// How the writer is, for `/ready` and the metrics.
     ///
-    /// Where the newest news is older than a second, the writer is asked for a probe: a commit that changes nothing,
-    /// at most one a second. Its outcome is in the next status.
-    ///
-    /// - Parameter now: microseconds since 1970, of the same clock as the database's options.
-    public func status(now: Int64) -> WriterStatus {
+    /// - Parameter age: where the newest news is older, the writer is asked for a probe: a commit that changes nothing.
+    ///   Its outcome is in the next status. `nil`: the writer is left alone.
+    public func status(probingAfter age: Duration? = nil) -> WriterStatus {
+        let now = MonotonicClock.nanoseconds()
         let (status, isOld) = state.withLock { state -> (WriterStatus, Bool) in
             var status = state.status
             status.waiting = state.count
-            return (status, now - (status.lastTriedAt ?? 0) >= 1_000_000 && !state.isProbeWanted)
+            guard let age, !state.isProbeWanted else { return (status, false) }
+            return (status, status.lastTriedAt.map { now >= $0 &+ age.nanoseconds } ?? true)
         }
         if isOld { wake { state in state.isProbeWanted = true } }
         return status
@@ -195,10 +195,8 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
 
 /// How the writer is. Counts are since the start.
 public struct WriterStatus: Sendable {
-    /// When something was last durably written, in microseconds since 1970; `nil` before the first.
-    public internal(set) var lastCommitAt: Int64?
-    /// When writing was last tried, whatever came of it.
-    public internal(set) var lastTriedAt: Int64?
+    /// When writing was last tried, whatever came of it, in monotonic nanoseconds; `nil` before the first time.
+    var lastTriedAt: UInt64?
     /// What the newest try failed with; `nil` when it succeeded.
     public internal(set) var lastError: StorageError?
     /// The size of the write-ahead log's file, in bytes.
@@ -227,7 +225,7 @@ public struct WriterStatus: Sendable {
     public internal(set) var hasStopped = false
 
     /// Whether writing worked when it was last tried.
-    public var isReady: Bool { lastError == nil && lastCommitAt != nil && !hasStopped }
+    public var isReady: Bool { lastError == nil && lastTriedAt != nil && !hasStopped }
 
     /// Whether the log is larger than 256 MiB, which deserves a warning: something keeps reading an old snapshot.
     public var isLogLarge: Bool { walBytes > 256 << 20 }

@@ -350,7 +350,7 @@ import Testing
         // SQLite 3.40's integrity check takes such a column for the wrong one and calls sound databases, and with them
         // every backup, damaged.
         _ = try console.prepared()
-        var options = Database.Options(now: { nil })
+        var options = Database.Options(now: { 0 })
         options.synchronous = .off
 
         let tables = try Database(folder: console.data, options: options).openReader().snapshot { db in

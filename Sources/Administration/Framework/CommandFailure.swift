@@ -134,6 +134,7 @@ extension StorageError {
         case .served: "SERVER_RUNNING"
         case .unknownOutcome: "UNKNOWN_OUTCOME"
         case .unavailable, .queueFull, .transactionLost, .noMemory: "UNAVAILABLE"
+        case .clockUnsure: "CLOCK_UNSURE"
         case .misuse, .other: "INTERNAL"
         }
     }

@@ -34,7 +34,7 @@ struct ServerProcess: ~Copyable {
             let descriptors = DescriptorLimit.raise()
             _ = try context.database.becomeOwner()
             let queue = APIWriterQueue(capacity: configuration.limits.writerQueue)
-            let served = try ServedDatabase.judge(
+            let served = try ServedDatabase(
                 configuration,
                 testClock: context.options.testClock,
                 acceptsClock: acceptsClock,
@@ -42,12 +42,9 @@ struct ServerProcess: ~Copyable {
             )
             var settings = APIWriter.Settings()
             settings.idle = APIServer.idleWork(clock: served.clock)
-            let writer = try served.database.openForServing(queue, settings: settings)
-            let kind = served.kind
-            try writer.write { db in try ServedClock.record(kind, in: db) }
-            let now = context.options.testClock == nil ? SystemTime.timestamp() : try served.clock.now()
+            let writer = try served.open(queue, settings: settings, log: log)
             let file = KeyFile(configured: configuration.masterKeyFile, folder: configuration.data)
-            let vault = try Vault.open(served.database, file: file, at: now)
+            let vault = try Vault.open(served.database, file: file, clock: served.clock)
             let demonstration = isDemo ? try Demonstration.prepare(context) : nil
             let services = Services(
                 keys: vault.keys,
