@@ -167,6 +167,16 @@ public final class APIServer: Sendable {
         return shared.metrics.metrics.text(adding: more)
     }
 
+    /// Has the writer look after the database's files, and try again where writing did not work; to be called about once a
+    /// second.
+    ///
+    /// - Parameter commits: whether the writer is to commit something, so that the last commit has a new date.
+    /// - Returns: what keeps the database from being used, as of the last look; `nil` where all is well.
+    public func lookAfterDatabase(commits: Bool) -> StorageError? {
+        shared.queue.look()
+        return shared.queue.status(probingAfter: commits ? .zero : nil).trouble
+    }
+
     /// A reader of the database that this server serves.
     func openReader() throws -> sending Reader { try shared.database.openReader() }
 

@@ -97,6 +97,7 @@ public struct LoopState: ~Copyable, LoopContext {
     public mutating func response(to error: any Error, for request: RequestOutline) -> HTTPResponse {
         // No failure, but thrown as one, so that the writer undid it.
         if let dryRun = error as? DryRun { return dryRun.answer }
+        if let storage = error as? StorageError { shared.queue.noteDamage(storage) }
         var problem = Problem(error)
         if let report = problem.report {
             shared.log.write(

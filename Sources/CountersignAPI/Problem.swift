@@ -28,8 +28,15 @@ struct Problem: Error {
     /// A problem of this code in these words.
     init(_ code: ProblemCode, _ detail: String) {
         body = Wire.Problem(code, detail)
-        if code == .unauthenticated { fields = [HTTPField("WWW-Authenticate", "Bearer")] }
+        switch code {
+        case .unauthenticated: fields = [HTTPField("WWW-Authenticate", "Bearer")]
+        case .internalError: fields = [HTTPField("Retry-After", Self.repairSeconds)]
+        default: break
+        }
     }
+
+    /// Until somebody has mended what does not mend itself, in seconds.
+    private static let repairSeconds = "30"
 
     /// The answer.
     func response() -> HTTPResponse {
@@ -135,6 +142,13 @@ extension Problem {
         } else if error.isTransient {
             self = Problem(.unavailable, "The server cannot do this for a moment; try again.").retrying(after: 1)
             report = Report(level: .warning, reason: error.description)
+        } else if error.isDamage {
+            self.init(
+                .unavailable,
+                "The server cannot do this until its database is mended; try again later."
+            )
+            fields = [HTTPField("Retry-After", Self.repairSeconds)]
+            report = Report(level: .error, reason: error.description)
         } else {
             self.init(.internalError, "The server could not complete the request.")
             report = Report(level: .error, reason: error.description)

@@ -23,7 +23,7 @@ enum ServerRoutes {
         let status = shared.queue.status(probingAfter: .seconds(1))
         guard status.isReady else {
             let reason =
-                status.lastError?.message ?? (status.hasStopped ? "the writer has stopped" : "nothing was written yet")
+                status.trouble?.message ?? (status.hasStopped ? "the writer has stopped" : "nothing was written yet")
             throw StorageError(.unavailable, "not ready: \(reason)")
         }
         var json = JSONWriter()

@@ -103,7 +103,7 @@ public struct ClockGuard: Hashable, Sendable {
     ///   - reading: Both clocks.
     ///   - lastCommit: `state.committed_at`, also of the command line's commits; `nil` where it is not known anew.
     public mutating func observe(_ reading: Reading, lastCommit: Timestamp?) {
-        if let lastCommit, lastCommit != acceptedCommit { raise(lastCommit) }
+        if let lastCommit, believes(lastCommit, at: reading) { raise(lastCommit) }
         doubt = judgment(of: reading)
         guard doubt == nil else {
             // A step begins to last anew after that.
@@ -129,6 +129,16 @@ public struct ClockGuard: Hashable, Sendable {
         )
     }
 
+    /// Whether something can have been committed at that time, as far as this clock knows: not where the operator said
+    /// otherwise, and not later than both clocks can have come since they were trusted. Another process with a wrong clock
+    /// dates so; this one goes on.
+    public func believes(_ commit: Timestamp, at reading: Reading) -> Bool {
+        if commit == acceptedCommit { return false }
+        // At a start nothing is known but the commit.
+        guard baseline != nil else { return true }
+        return Self.microseconds(commit) <= reading.bootMicroseconds + settled + Self.mostBehind * 1_000_000
+    }
+
     /// Judges a reading, and dates a commit by it.
     ///
     /// - Parameter last: The date of the last commit, `nil` before the first.
@@ -138,8 +148,8 @@ public struct ClockGuard: Hashable, Sendable {
         guard doubt == nil else { return nil }
         let latest = reading.bootMicroseconds + settled + Self.mostUnsettled * 1_000_000
         let time = max(0, min(reading.wallMicroseconds, latest))
-        let replaces = last != nil && last == acceptedCommit
-        let date = CommitDate(microseconds: time, after: replaces ? nil : last, replacesLast: replaces)
+        let replaces = last.map { !believes($0, at: reading) } ?? false
+        let date = CommitDate(microseconds: time, after: replaces ? newestCommit : last, replacesLast: replaces)
         raise(Timestamp(secondsSinceEpoch: date.seconds))
         return date
     }
@@ -192,17 +202,17 @@ public struct ClockGuard: Hashable, Sendable {
 public struct CommitDate: Hashable, Sendable {
     /// The time of the commit, in microseconds since 1970: the state version is not lower.
     public let microseconds: Int64
-    /// What `state.committed_at` becomes: it never falls, but by the operator's word.
+    /// What `state.committed_at` becomes: it never falls, but where the date there is not believed.
     public let seconds: Int64
-    /// Whether this takes the place of a date that the operator did not believe (`--accept-clock`).
+    /// Whether this takes the place of a date that the operator (`--accept-clock`) or the clocks do not believe.
     public let replacesLast: Bool
 
     /// The date of a commit.
     ///
     /// - Parameters:
     ///   - microseconds: The time, in microseconds since 1970.
-    ///   - last: The date of the commit before, which this one's is not before.
-    ///   - replacesLast: Whether there was another before, which does not count.
+    ///   - last: The date of the last commit that counts, which this one's is not before.
+    ///   - replacesLast: Whether there is another, which does not count.
     public init(microseconds: Int64, after last: Timestamp?, replacesLast: Bool = false) {
         self.microseconds = microseconds
         seconds = max(microseconds / 1_000_000, last?.secondsSinceEpoch ?? 0)

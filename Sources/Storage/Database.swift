@@ -103,6 +103,10 @@ public struct Database: Sendable {
     ///   - judging: told what the database remembers, before anything is written and again in that first transaction;
     ///     what it throws ends the start.
     ///   - starting: what else that first transaction writes.
+    ///
+    /// On a full disk a database that needs no migration is served all the same: the transaction is made up for when there
+    /// is room, before anything else is written, and until then writes are refused.
+    ///
     /// - Throws: `served`, naming the other server's process id, when that keeps the lock longer than `lockWait`;
     ///   `access`; `notOurs`; `schema` when the database is newer; whatever SQLite reports; what the closures throw.
     public func openForServing<Ticket, Reply>(
@@ -125,18 +129,7 @@ public struct Database: Sendable {
         let db = WriteTransaction(connection)
         // Nobody reads or writes yet, but perhaps a command left a long log behind.
         _ = try? db.connection.checkpoint(.truncate)
-        try db.begin()
-        do {
-            try judging(Past(db.connection))
-            try starting(db)
-            try db.touchAtStart(options)
-            try db.commit()
-        } catch {
-            db.rollBack()
-            throw error
-        }
-        writeLock.release()
-        return Writer(
+        var writer = Writer(
             self,
             db,
             queue,
@@ -144,7 +137,13 @@ public struct Database: Sendable {
             writeLock: writeLock,
             settings: settings,
             isNew: applied.first?.isFirst ?? false
-        )
+        ) { [options] db in
+            try judging(Past(db.connection))
+            try starting(db)
+            try db.touchAtStart(options)
+        }
+        try writer.start(mayOwe: applied.isEmpty)
+        return writer
     }
 
     /// Opens a connection that only reads, for one thread. The database must be there.
@@ -215,6 +214,7 @@ public struct Database: Sendable {
     /// A connection that writes, to a database in WAL mode; migrations are still to be looked at.
     func openWriting(isMade: Bool, busy: Duration) throws(StorageError) -> Connection {
         if isMade, try !exists() {
+            try Database.requireDatabaseOfLog(path)
             // Made here and not by SQLite, which would let others read it; its -wal and -shm take the same mode.
             let number = systemOpen(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
             guard number >= 0 || errno == EEXIST else { throw .system("create \(path)") }

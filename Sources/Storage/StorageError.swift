@@ -85,6 +85,10 @@ public struct StorageError: Error, Hashable, Sendable, CustomStringConvertible {
         }
     }
 
+    /// Whether SQLite found the database's file damaged, not a row in it strange: every other question may fail as well, and
+    /// whoever is asked again after a restore may answer.
+    public var isDamage: Bool { code != 0 && (category == .corrupt || category == .notOurs) }
+
     /// The message, and the statement after it.
     public var description: String {
         guard let sql else { return message }

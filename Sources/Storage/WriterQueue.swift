@@ -50,6 +50,7 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
         var isStopped = false
         var isAsleep = false
         var isProbeWanted = false
+        var isLookWanted = false
         var status = WriterStatus()
     }
 
@@ -122,6 +123,16 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
         return status
     }
 
+    /// Has the writer look after the files of the database, when nothing waits for it: whether they are still those that it
+    /// opened, and whether writing works again where it did not. To be called about once a second.
+    public func look() { wake { state in state.isLookWanted = true } }
+
+    /// A question found the database's file damaged: not ready until a look at it says otherwise.
+    public func noteDamage(_ error: StorageError) {
+        guard error.isDamage else { return }
+        report { $0.damage = error }
+    }
+
     private func wake(_ change: (inout State) -> Void) {
         let isAsleep = state.withLock { state -> Bool in
             change(&state)
@@ -139,7 +150,7 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
             let (taken, wake) = state.withLock { state -> ([Submission], Wake?) in
                 if state.count > 0 { return (take(limit, from: &state), .jobs) }
                 if state.isStopped { return ([], .stopped) }
-                if state.isProbeWanted { return ([], .idle) }
+                if state.isProbeWanted || state.isLookWanted { return ([], .idle) }
                 state.isAsleep = true
                 return ([], nil)
             }
@@ -188,6 +199,14 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
         }
     }
 
+    /// Whether a look was asked for; taken back by asking.
+    func takeLook() -> Bool {
+        state.withLock { state in
+            defer { state.isLookWanted = false }
+            return state.isLookWanted
+        }
+    }
+
     func report(_ change: (inout WriterStatus) -> Void) {
         state.withLock { change(&$0.status) }
     }
@@ -199,6 +218,8 @@ public struct WriterStatus: Sendable {
     var lastTriedAt: UInt64?
     /// What the newest try failed with; `nil` when it succeeded.
     public internal(set) var lastError: StorageError?
+    /// As what the file was found damaged, since it was last found well.
+    public internal(set) var damage: StorageError?
     /// The size of the write-ahead log's file, in bytes.
     public internal(set) var walBytes: Int64 = 0
     /// Jobs that wait at this moment.
@@ -224,8 +245,11 @@ public struct WriterStatus: Sendable {
     /// Whether the writer has ended.
     public internal(set) var hasStopped = false
 
-    /// Whether writing worked when it was last tried.
-    public var isReady: Bool { lastError == nil && lastTriedAt != nil && !hasStopped }
+    /// What keeps the database from being used as it should; `nil`: nothing is known.
+    public var trouble: StorageError? { damage ?? lastError }
+
+    /// Whether writing worked when it was last tried, and nobody found the file damaged.
+    public var isReady: Bool { trouble == nil && lastTriedAt != nil && !hasStopped }
 
     /// Whether the log is larger than 256 MiB, which deserves a warning: something keeps reading an old snapshot.
     public var isLogLarge: Bool { walBytes > 256 << 20 }

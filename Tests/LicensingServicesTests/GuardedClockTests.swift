@@ -98,21 +98,36 @@ private final class Machine: Sendable {
     func news() throws {
         let clock = started()
         let start = machine.now
-        #expect(clock.look(lastCommit: start) == [])
+        #expect(clock.look(lastCommit: start).changes == [])
 
         machine.step(8 * day)
         _ = try? clock.now(after: start)
-        #expect(clock.look(lastCommit: start) == [.lost("the clock jumped \(8 * day) s forward")])
-        #expect(clock.look(lastCommit: start) == [])
+        #expect(clock.look(lastCommit: start).changes == [.lost("the clock jumped \(8 * day) s forward")])
+        #expect(clock.look(lastCommit: start).changes == [])
         machine.step(-8 * day)
-        #expect(clock.look(lastCommit: start) == [.won])
+        #expect(clock.look(lastCommit: start).changes == [.won])
 
         machine.step(8 * day)
         _ = try? clock.now(after: start)
         machine.step(-8 * day)
         _ = try clock.now(after: start)
-        #expect(clock.look(lastCommit: start) == [.lost("the clock jumped \(8 * day) s forward"), .won])
-        #expect(clock.look(lastCommit: start) == [])
+        #expect(clock.look(lastCommit: start).changes == [.lost("the clock jumped \(8 * day) s forward"), .won])
+        #expect(clock.look(lastCommit: start).changes == [])
+    }
+
+    @Test("a wrong date of another process is told once, and another commit is called for until it is replaced")
+    func foreignDate() throws {
+        let clock = started()
+        let wrong = machine.now + 8 * day
+        _ = try clock.now(after: wrong)
+
+        let first = clock.look(lastCommit: wrong)
+        #expect(first.isDateWrong && first.changes.count == 1)
+        let second = clock.look(lastCommit: wrong)
+        #expect(second.isDateWrong && second.changes == [])
+        let date = try clock.date(after: wrong)
+        #expect(date.seconds == machine.now && date.replacesLast)
+        #expect(!clock.look(lastCommit: date.seconds).isDateWrong)
     }
 
     @Test("what a start accepts does not count, and later commits do")

@@ -202,6 +202,28 @@ import Testing
         #expect(clock.date(reading(2, boot: 2), after: .noon)?.replacesLast == false)
     }
 
+    @Test(
+        "a date that another process wrote by a wrong clock is not believed while both clocks here agree",
+        arguments: [3601, 86_400, 300 * 86_400] as [Int64]
+    )
+    func foreignDate(ahead: Int64) {
+        var clock = ClockGuard(startingAt: reading(0), lastCommit: .noon, isAccepted: false)
+        let wrong = Timestamp.noon.adding(seconds: 10 + ahead)
+
+        clock.observe(reading(10, boot: 10), lastCommit: wrong)
+        #expect(clock.doubt == nil)
+        let date = clock.date(reading(10, boot: 10), after: wrong)
+        #expect(time(date) == 10 && date?.replacesLast == true)
+
+        // What is possible counts, and once it is possible.
+        clock.observe(reading(11, boot: 11), lastCommit: .noon.adding(seconds: 3600))
+        clock.observe(reading(-1, boot: 12), lastCommit: nil)
+        #expect(clock.doubt == .behindLastCommit(seconds: 3601))
+        clock.observe(reading(ahead + 11, boot: ahead + 11), lastCommit: wrong)
+        clock.observe(reading(0, boot: ahead + 12), lastCommit: nil)
+        #expect(clock.doubt == .behindLastCommit(seconds: ahead + 10))
+    }
+
     @Test("a reading within the bounds is one that the guard does not doubt")
     func bounds() {
         for lastCommit in [nil, Timestamp.noon, Timestamp.noon.adding(seconds: -400 * day)] {

@@ -1,5 +1,7 @@
 import CFaultyVFS
+import Migrations
 import Storage
+import Synchronization
 import Testing
 
 /// Each test has a file system of its own, told to fail after the database is open.
@@ -110,6 +112,60 @@ import Testing
         #expect(answers.succeeded == [5, 6, 7])
         #expect(answers.aborts.isEmpty)
         #expect(try names() == ["n5", "n6", "n7"])
+    }
+
+    @Test(
+        "a server that starts on a full disk is served, refuses writes, and makes up for its start when there is room"
+    )
+    func fullAtStart() throws {
+        _ = try workOff([.insert("a", ticket: 0)], in: database)
+        let before = try database.openReader().snapshot { db in try db.stateVersion() }
+        let starts = Mutex(0)
+        let queue = Queue()
+        faulty_vfs_fill(vfs, 3)
+        var settings = Writer<Int, Int64>.Settings()
+        settings.batchLimit = 1
+
+        var writer = try database.openForServing(
+            queue,
+            settings: settings,
+            starting: { db in
+                starts.withLock { $0 += 1 }
+                try insertItem("start", in: db)
+            }
+        )
+        let isReady = queue.status().isReady
+        #expect(try names() == ["a"])
+        var submissions = (0..<5).map { Queue.Submission.insert("n\($0)", ticket: $0) }
+        try #require(queue.submit(&submissions))
+        queue.stop()
+        var succeeded: [Int] = []
+        writer.run(
+            deliver: { answers in
+                for answer in answers {
+                    if case .success = answer.result { succeeded.append(answer.ticket) }
+                }
+            },
+            abort: { _ in Issue.record("a full disk is no reason to end") }
+        )
+
+        #expect(!isReady && queue.status().lastError == nil)
+        #expect(succeeded == [2, 3, 4])
+        #expect(try names() == ["a", "start", "n2", "n3", "n4"])
+        #expect(starts.withLock { $0 } == 4)
+        #expect(try database.openReader().snapshot { db in try db.stateVersion() } > before)
+    }
+
+    @Test("what is new, or to be migrated, does not start on a full disk", arguments: [false, true])
+    func fullAtFirstStart(isOld: Bool) throws {
+        if isOld {
+            var old = database
+            old.options.migrations = [Migration.all[0]]
+            _ = try workOff([], in: old)
+        }
+        faulty_vfs_fill(vfs, 1000)
+
+        #expect(throws: StorageError.self) { _ = try database.openForServing(Queue()) }
     }
 
     @Test("a log that may not grow is used again from its start")

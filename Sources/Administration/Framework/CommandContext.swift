@@ -48,8 +48,10 @@ public struct CommandContext: Sendable {
         var database = database
         var file = keyFile
         var scratch: String?
+        let former = FormerDatabase(of: database)
         if try !database.exists() {
             guard makes else { throw missing }
+            try former.check(nil)
             if isDryRun {
                 let folder = try Self.scratchFolder(surroundings.environment["TMPDIR"] ?? "/tmp")
                 scratch = folder
@@ -60,7 +62,11 @@ public struct CommandContext: Sendable {
         do {
             let clock = self.clock
             database.options.date = clock.date
-            let connection = try database.openForCommandLine(isMade: makes, judging: clock.judge)
+            let isScratch = scratch != nil
+            let connection = try database.openForCommandLine(isMade: makes) { past in
+                if !isScratch { try former.check(past) }
+                try clock.judge(past)
+            }
             let now = try connection.snapshot { db in try clock.wall.now(in: db) }
             let vault = try Vault.open(connection, of: database, file: file, clock: clock.wall)
             return Workspace(connection, vault, self, now, scratch: scratch)

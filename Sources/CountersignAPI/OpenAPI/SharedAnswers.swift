@@ -41,7 +41,7 @@ struct SharedAnswers {
         switch status {
         case 401: return always + [.authenticate]
         case 429: return always + [.retryAfter, .limit, .remaining, .reset]
-        case 503: return always + [.retryAfter]
+        case 500, 503: return always + [.retryAfter]
         default: return always
         }
     }

@@ -14,6 +14,8 @@ public final class GuardedClock: WallClock {
         case lost(String)
         /// It was won again.
         case won
+        /// The date of the last commit, which another process made, cannot be right; in words.
+        case disbelieved(String)
     }
 
     private struct State {
@@ -21,6 +23,8 @@ public final class GuardedClock: WallClock {
         /// The last doubt since somebody looked.
         var recent: ClockGuard.Doubt?
         var isDoubtTold = false
+        /// The last date that was told as not believed.
+        var disbelieved: Int64 = 0
     }
 
     private let read: @Sendable () -> ClockGuard.Reading
@@ -95,11 +99,13 @@ public final class GuardedClock: WallClock {
     /// Reads the clock for the log; to be called about once a second, so that a step that lasts is known to.
     ///
     /// - Parameter lastCommit: `state.committed_at`, in seconds since 1970; 0 where it is not known.
-    /// - Returns: What became of trust since the last call.
-    public func look(lastCommit: Int64) -> [Change] {
+    /// - Returns: What became of trust since the last call, and whether that date should be replaced, by any commit.
+    public func look(lastCommit: Int64) -> (changes: [Change], isDateWrong: Bool) {
         state.withLock { state in
-            state.watch.observe(read(), lastCommit: Self.instant(lastCommit))
+            let reading = read()
+            state.watch.observe(reading, lastCommit: Self.instant(lastCommit))
             publish(&state)
+            let isDateWrong = Self.instant(lastCommit).map { !state.watch.believes($0, at: reading) } ?? false
             var changes: [Change] = []
             if let recent = state.recent, !state.isDoubtTold {
                 changes.append(.lost(recent.text))
@@ -110,7 +116,12 @@ public final class GuardedClock: WallClock {
                 state.isDoubtTold = false
             }
             state.recent = nil
-            return changes
+            if isDateWrong, state.disbelieved != lastCommit {
+                state.disbelieved = lastCommit
+                let ahead = lastCommit - reading.wall.secondsSinceEpoch
+                changes.append(.disbelieved("the last commit is dated \(ahead) s ahead, by a command perhaps"))
+            }
+            return (changes, isDateWrong)
         }
     }
 

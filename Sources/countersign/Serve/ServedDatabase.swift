@@ -40,28 +40,35 @@ struct ServedDatabase {
     /// Opens the database, and judges the clock by what it remembers in the transaction that the start begins with:
     /// whatever another process did until then, or keeps locked for a while, nothing is served unjudged.
     ///
-    /// - Throws: `ServedClock.Mismatch`, `StorageError`.
+    /// - Throws: `ServedClock.Mismatch`, `StorageError`; `VaultFault` where the folder has lost its database.
     func open(_ queue: APIWriterQueue, settings: APIWriter.Settings, log: Log) throws -> sending APIWriter {
         let (kind, guarded, acceptsClock) = (kind, guarded, acceptsClock)
+        let former = FormerDatabase(of: database)
+        if try !database.exists() { try former.check(nil) }
         let writer = try database.openForServing(
             queue,
             settings: settings,
             judging: { past in
+                try former.check(past)
                 try ServedClock.check(kind, against: past)
                 guarded?.start(after: past?.committedAt ?? 0, isAccepted: acceptsClock)
             },
             starting: { db in try ServedClock.record(kind, in: db) }
         )
-        tell(guarded?.look(lastCommit: 0), log)
+        tell(guarded?.look(lastCommit: 0).changes, log)
         return writer
     }
 
     /// Tells when trust in the clock is lost or won; to be called once a second.
-    func watchClock(through reader: borrowing Reader, log: Log) {
-        guard let guarded else { return }
+    ///
+    /// - Returns: whether the last commit has a wrong date, so that another is called for.
+    func watchClock(through reader: borrowing Reader, log: Log) -> Bool {
+        guard let guarded else { return false }
         // Where it cannot be read, what is known of it still counts.
         let committed = (try? reader.snapshot { db in try db.committedAt() }) ?? 0
-        tell(guarded.look(lastCommit: committed), log)
+        let (changes, isDateWrong) = guarded.look(lastCommit: committed)
+        tell(changes, log)
+        return isDateWrong
     }
 
     private func tell(_ changes: [GuardedClock.Change]?, _ log: Log) {
@@ -69,6 +76,7 @@ struct ServedDatabase {
             switch change {
             case .lost(let reason): log.error("clock_unsure", ["reason": .string(reason)])
             case .won: log.info("clock_sure")
+            case .disbelieved(let reason): log.error("commit_date_wrong", ["reason": .string(reason)])
             }
         }
     }

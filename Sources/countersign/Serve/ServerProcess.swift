@@ -16,6 +16,8 @@ struct ServerProcess: ~Copyable {
     private let reader: Reader
     private var signals: ProcessSignals
     private var configuration: Configuration
+    /// What the log was told of the database's trouble.
+    private var isTroubleTold = false
 
     /// Opens everything in the order in which a fault is best told, starts the server, and says where it listens.
     ///
@@ -137,11 +139,13 @@ struct ServerProcess: ~Copyable {
         }
     }
 
-    /// Serves until a signal ends it; looks after the clock once a second, and reads the configuration anew on SIGHUP.
+    /// Serves until a signal ends it; looks after the clock and the database's files once a second, and reads the
+    /// configuration anew on SIGHUP.
     mutating func run(reloading load: () throws -> Configuration) {
         while true {
             switch signals.wait(seconds: 1) {
-            case .timeout: served.watchClock(through: reader, log: log)
+            case .timeout:
+                watchDatabase(commits: served.watchClock(through: reader, log: log))
             case .reload: reload(load)
             case .stop:
                 log.info("stopping")
@@ -151,6 +155,18 @@ struct ServerProcess: ~Copyable {
                 log.stop()
                 return
             }
+        }
+    }
+
+    /// Tells when the database cannot be used any more, and when it can again.
+    private mutating func watchDatabase(commits: Bool) {
+        let trouble = server.lookAfterDatabase(commits: commits)
+        guard (trouble != nil) != isTroubleTold else { return }
+        isTroubleTold = trouble != nil
+        if let trouble {
+            log.error("database_unusable", ["reason": .string(trouble.description)])
+        } else {
+            log.info("database_usable")
         }
     }
 
