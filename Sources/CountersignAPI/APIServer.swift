@@ -133,7 +133,7 @@ public final class APIServer: Sendable {
     ) -> @Sendable (borrowing WriteTransaction) throws -> Bool {
         let retention = RetentionService()
         return { db in
-            guard let now = try? clock.now() else { return false }
+            guard let now = try? clock.now(in: db) else { return false }
             return try retention.removeExpired(at: now, in: db)
         }
     }
@@ -165,6 +165,16 @@ public final class APIServer: Sendable {
     public func metricsText(adding more: [MetricFamily] = []) -> [UInt8] {
         gathered.withLock { $0.gather(server.connections, shared) }
         return shared.metrics.metrics.text(adding: more)
+    }
+
+    /// Has the writer look after the database's files, and try again where writing did not work; to be called about once a
+    /// second.
+    ///
+    /// - Parameter commits: whether the writer is to commit something, so that the last commit has a new date.
+    /// - Returns: what keeps the database from being used, as of the last look; `nil` where all is well.
+    public func lookAfterDatabase(commits: Bool) -> StorageError? {
+        shared.queue.look()
+        return shared.queue.status(probingAfter: commits ? .zero : nil).trouble
     }
 
     /// A reader of the database that this server serves.

@@ -63,7 +63,6 @@ enum Reading<Body: AppBody, Facts: Sendable>: Sendable {
 /// What a handler takes out of the loop's buffer before the snapshot.
 struct AppEnvelope: Sendable {
     let token: PresentedToken
-    let now: Timestamp
     let body: [UInt8]
     let idempotencyHeader: [[UInt8]]
     let mediaTypeProblem: Problem?
@@ -78,7 +77,6 @@ struct AppEnvelope: Sendable {
         wrongKeyLimit = context.wrongKeyLimit(context.client)
         token = try .ofApp(request)
         try token.required()
-        now = try context.services.clock.now()
         body = request.bodyBytes()
         idempotencyHeader = request.headerLines("idempotency-key")
         do {
@@ -96,6 +94,7 @@ struct AppEnvelope: Sendable {
         in db: borrowing Snapshot,
         facts: (Body, Contact, borrowing Snapshot) throws -> (Install?, Facts)
     ) throws -> Reading<Body, Facts> {
+        let now = try services.clock.now(in: db)
         let principal = try token.principal(.publishable, at: now, in: db)
         guard let caller = principal.caller else {
             throw Problem(.forbidden, "This credential is not for this route.")

@@ -128,8 +128,11 @@ extension LoopState {
     ) throws -> AdministrationCaller {
         let token = try PresentedToken.ofAdministration(request)
         try token.required()
-        let now = try services.clock.now()
-        let principal = try reader.snapshot { db in try token.principal(.secret, at: now, in: db) }
+        let clock = services.clock
+        let (now, principal) = try reader.snapshot { db in
+            let now = try clock.now(in: db)
+            return (now, try token.principal(.secret, at: now, in: db))
+        }
         trace.credential = principal.credential.id
         if counts { try pass(principal.credential.id) }
         return AdministrationCaller(
@@ -159,8 +162,10 @@ public enum RouteCredential: Sendable {
             { request, context in
                 let token = try PresentedToken.ofApp(request)
                 try token.required()
-                let now = try context.services.clock.now()
-                _ = try context.reader.snapshot { db in try token.principal(.publishable, at: now, in: db) }
+                let clock = context.services.clock
+                _ = try context.reader.snapshot { db in
+                    try token.principal(.publishable, at: try clock.now(in: db), in: db)
+                }
                 try Self.checkMediaType(request)
             }
         case .administration:

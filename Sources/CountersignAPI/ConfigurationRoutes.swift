@@ -10,14 +10,14 @@ enum ConfigurationRoutes {
     static func ofCaller(_ request: HTTPRequest, _ context: inout LoopState) throws -> Outcome<Job> {
         let token = try PresentedToken.ofApp(request)
         try token.required()
-        let now = try context.services.clock.now()
-        let configurations = context.services.configurations
-        let (credential, facts) = try context.reader.snapshot { db in
+        let (clock, configurations) = (context.services.clock, context.services.configurations)
+        let (now, credential, facts) = try context.reader.snapshot { db in
+            let now = try clock.now(in: db)
             let principal = try token.principal(.publishable, at: now, in: db)
             guard let caller = principal.caller else {
                 throw Problem(.forbidden, "This credential is not for this route.")
             }
-            return (principal.credential.id, try configurations.claims(for: caller, at: now, in: db))
+            return (now, principal.credential.id, try configurations.claims(for: caller, at: now, in: db))
         }
         context.trace.credential = credential
         let answer = Wire.ConfigurationAnswer(

@@ -11,8 +11,9 @@ enum KeyRoutes {
     static func ofCaller(_ request: HTTPRequest, _ context: inout LoopState) throws -> Outcome<Job> {
         let token = try PresentedToken.ofApp(request)
         try token.required()
-        let now = try context.services.clock.now()
+        let clock = context.services.clock
         let (credential, keys) = try context.reader.snapshot { db in
+            let now = try clock.now(in: db)
             let principal = try token.principal(.publishable, at: now, in: db)
             let mode = principal.credential.mode
             return (principal.credential.id, try published(by: principal.vendor.id, mode: mode, at: now, in: db))
@@ -24,8 +25,9 @@ enum KeyRoutes {
     /// `GET /v1/vendors/{slug}/jwks.json`: a vendor's keys of live mode, for whoever asks.
     static func ofVendor(_ request: HTTPRequest, _ context: inout LoopState) throws -> Outcome<Job> {
         guard let slug = try? Slug(request.pathParameters["slug"] ?? "") else { throw HTTPFailure.notFound }
-        let now = try context.services.clock.now()
+        let clock = context.services.clock
         let keys = try context.reader.snapshot { db -> [Wire.PublishedKey]? in
+            let now = try clock.now(in: db)
             guard let vendor = try VendorStore.find(slug: slug, in: db) else { return nil }
             return try published(by: vendor.id, mode: .live, at: now, in: db)
         }

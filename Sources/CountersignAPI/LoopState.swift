@@ -104,6 +104,7 @@ public struct LoopState: ~Copyable, LoopContext {
                 error = failure
             }
         }
+        if let storage = error as? StorageError { shared.queue.noteDamage(storage) }
         var problem = Problem(error)
         if let report = problem.report {
             shared.log.write(

@@ -95,11 +95,7 @@ extension Problem {
             self.init(.malformedJSON, "The body is not the JSON that this server accepts: \(syntax).")
         case let limit as LimitExceeded: self.init(limit)
         case let refusal as Refusal: self.init(refusal)
-        case let unsure as ClockUnsure:
-            self = Problem(.clockUnsure, "The server's clock cannot be trusted; nothing is decided until it is right.")
-                .retrying(after: 30)
-            // Whoever watches the clock says so once and loudly; here it would be a line for each request.
-            report = Report(level: .debug, reason: unsure.reason)
+        case let unsure as ClockUnsure: self.init(unsure)
         case let storage as StorageError: self.init(storage)
         default:
             self.init(.internalError, "The server could not complete the request.")
@@ -137,10 +133,26 @@ extension Problem {
         ]
     }
 
+    private init(_ unsure: ClockUnsure) {
+        self = Problem(.clockUnsure, "The server's clock cannot be trusted; nothing is decided until it is right.")
+            .retrying(after: 30)
+        // Whoever watches the clock says so once and loudly; here it would be a line for each request.
+        report = Report(level: .debug, reason: unsure.reason)
+    }
+
     private init(_ error: StorageError) {
-        if error.isTransient {
+        if error.category == .clockUnsure {
+            self.init(ClockUnsure(reason: error.message))
+        } else if error.isTransient {
             self = Problem(.unavailable, "The server cannot do this for a moment; try again.").retrying(after: 1)
             report = Report(level: .warning, reason: error.description)
+        } else if error.isDamage {
+            self.init(
+                .unavailable,
+                "The server cannot do this until its database is mended; try again later."
+            )
+            fields = [HTTPField("Retry-After", Self.repairSeconds)]
+            report = Report(level: .error, reason: error.description)
         } else {
             self.init(.internalError, "The server could not complete the request.")
             report = Report(level: .error, reason: error.description)

@@ -17,15 +17,13 @@ enum ServerRoutes {
 
     /// `GET /ready`: whether decisions can be made and written down, by the writer's last commit or its own probe.
     static func ready(_ request: HTTPRequest, _ context: inout LoopState) throws -> Outcome<Job> {
-        _ = try context.services.clock.now()
+        let clock = context.services.clock
+        _ = try context.reader.snapshot { db in try clock.now(in: db) }
         let shared = context.shared
-        guard let now = shared.database.options.now() else {
-            throw ClockUnsure(reason: "the database's clock is not trusted")
-        }
-        let status = shared.queue.status(now: now)
+        let status = shared.queue.status(probingAfter: .seconds(1))
         guard status.isReady else {
             let reason =
-                status.lastError?.message ?? (status.hasStopped ? "the writer has stopped" : "nothing was written yet")
+                status.trouble?.message ?? (status.hasStopped ? "the writer has stopped" : "nothing was written yet")
             throw StorageError(.unavailable, "not ready: \(reason)")
         }
         var json = JSONWriter()

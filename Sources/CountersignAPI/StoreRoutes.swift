@@ -110,9 +110,10 @@ struct VerifyPurchase: AppProof {
 enum StoreNotificationRoute {
     static func receive(_ request: HTTPRequest, _ context: inout LoopState) throws -> Outcome<Job> {
         let services = context.services
-        let now = try services.clock.now()
         guard let id = StoreConnectionID(request.pathParameters["connection"] ?? "") else { throw HTTPFailure.notFound }
-        let connection = try context.reader.snapshot { db in try services.store.connection(id, in: db) }
+        let (now, connection) = try context.reader.snapshot { db in
+            (try services.clock.now(in: db), try services.store.connection(id, in: db))
+        }
         guard let connection else { throw HTTPFailure.notFound }
         guard connection.isEnabled else { throw Problem(notification: .connectionDisabled) }
         try MediaType.check(request)

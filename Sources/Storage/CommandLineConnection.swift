@@ -65,6 +65,12 @@ public struct CommandLineConnection: ~Copyable {
             writeLock.release()
             nextWrite.withLock { $0 = MonotonicClock.nanoseconds() &+ Self.pauseNanoseconds }
         }
+        guard writeLock.isCurrent else {
+            throw StorageError(
+                .unavailable,
+                "\(database.writeLockPath) was replaced meanwhile: try again"
+            )
+        }
         guard try FileFacts.own(database.path)?.identity == file else {
             throw StorageError(.unavailable, "\(database.path) was replaced meanwhile, by a restore perhaps: try again")
         }
@@ -80,7 +86,7 @@ public struct CommandLineConnection: ~Copyable {
                 db.rollBack()
                 return result
             }
-            try db.touch(now: database.options.now())
+            try db.touch(database.options)
         } catch {
             db.rollBack()
             throw error

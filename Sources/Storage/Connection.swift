@@ -55,6 +55,7 @@ struct Connection: ~Copyable {
         vfs: String? = nil
     ) throws(StorageError) -> Connection {
         _ = configured
+        try Database.requireDatabaseOfLog(path)
         let access = role == .reading ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE
         var handle: OpaquePointer?
         let flags = access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_EXRESCODE
@@ -297,9 +298,12 @@ struct Connection: ~Copyable {
     }
 
     private func failure(_ code: Int32, _ sql: String?) -> StorageError {
-        // SQLite knows a full disk by ENOSPC alone. A quota that is used up and a file that may not grow (RLIMIT_FSIZE) end
-        // in the same way: the write fails as long as there is no room, and everything else goes on.
-        let isFull = code & 0xff == SQLITE_IOERR && [EFBIG, EDQUOT].contains(cs_sqlite3_last_errno(handle))
+        // SQLite knows a full disk by ENOSPC alone, and not in every call. A file that may not grow (RLIMIT_FSIZE), a quota
+        // and a disk that was made read-only end in the same way: the write fails as long as that lasts, and everything
+        // else goes on. Of a sync that failed nobody knows what it did.
+        let reasons = [ENOSPC, EFBIG, EDQUOT, EROFS]
+        let isFull =
+            code & 0xff == SQLITE_IOERR && code >> 8 != 4 && reasons.contains(cs_sqlite3_last_errno(handle))
         return StorageError(
             isFull ? .full : StorageError.Category(sqlite: code),
             code: code,

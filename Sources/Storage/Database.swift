@@ -1,4 +1,5 @@
 internal import CSQLite
+public import Licensing
 package import Migrations
 internal import SystemPrimitives
 
@@ -50,13 +51,20 @@ public struct Database: Sendable {
         /// The file system interface to open the database with; `nil` is SQLite's own.
         package var vfs: String?
 
-        /// The wall clock, in microseconds since 1970; `nil` while it is not trusted: the state version then grows
-        /// by one only, and the time of the last commit stays.
-        public var now: @Sendable () -> Int64?
+        /// Dates a commit that is about to be made, given the date of the one before in seconds since 1970 (0 before the
+        /// first). Where it throws (`clockUnsure`), the clock cannot be trusted and nothing is committed.
+        public var date: @Sendable (_ last: Int64) throws(StorageError) -> CommitDate
 
-        /// The defaults, with this clock.
-        public init(now: @escaping @Sendable () -> Int64?) {
-            self.now = now
+        /// The defaults, with commits dated by a clock that is judged at each of them.
+        public init(date: @escaping @Sendable (_ last: Int64) throws(StorageError) -> CommitDate) {
+            self.date = date
+        }
+
+        /// The defaults, with a clock that is believed whatever it says, in microseconds since 1970.
+        public init(now: @escaping @Sendable () -> Int64) {
+            date = { (last) throws(StorageError) in
+                CommitDate(microseconds: max(0, now()), after: Timestamp(secondsSinceEpoch: last))
+            }
         }
     }
 
@@ -64,7 +72,7 @@ public struct Database: Sendable {
     public let folder: String
 
     /// What was set from outside.
-    public let options: Options
+    public var options: Options
 
     /// Names a folder; nothing is touched yet.
     public init(folder: String, options: Options) {
@@ -122,15 +130,26 @@ public struct Database: Sendable {
     // MARK: Opening
 
     /// Opens the database for the one server of this folder: takes `serve.lock`, makes a database that is not there,
-    /// migrates one that is older, and raises the state version. The writer holds the lock as long as it lives.
+    /// migrates one that is older, and begins with a transaction that raises the state version. The writer holds the lock
+    /// as long as it lives.
     ///
-    /// - Parameter queue: where the loops put their jobs.
+    /// - Parameters:
+    ///   - queue: where the loops put their jobs.
+    ///   - judging: told what the database remembers, before anything is written and again in that first transaction;
+    ///     what it throws ends the start.
+    ///   - starting: what else that first transaction writes.
+    ///
+    /// On a full disk a database that needs no migration is served all the same: the transaction is made up for when there
+    /// is room, before anything else is written, and until then writes are refused.
+    ///
     /// - Throws: `served`, naming the other server's process id, when that keeps the lock longer than `lockWait`;
-    ///   `access`; `notOurs`; `schema` when the database is newer; whatever SQLite reports.
+    ///   `access`; `notOurs`; `schema` when the database is newer; whatever SQLite reports; what the closures throw.
     public func openForServing<Ticket, Reply>(
         _ queue: WriterQueue<Ticket, Reply>,
-        settings: Writer<Ticket, Reply>.Settings = .init()
-    ) throws(StorageError) -> Writer<Ticket, Reply> {
+        settings: Writer<Ticket, Reply>.Settings = .init(),
+        judging: @escaping Judgment = { _ in },
+        starting: @escaping @Sendable (borrowing WriteTransaction) throws -> Void = { _ in }
+    ) throws -> Writer<Ticket, Reply> {
         try checkFolder(isMade: true)
         let serveLock = try FileLock.open(serveLockPath)
         guard try serveLock.acquire(waiting: options.lockWait) else {
@@ -140,22 +159,13 @@ public struct Database: Sendable {
         let writeLock = try FileLock.open(writeLockPath)
         let connection = try openWriting(isMade: true, busy: options.batchWait)
         try acquire(writeLock)
+        try judging(Past(connection))
         let applied = try Migrator(options).migrate(connection, path)
         let db = WriteTransaction(connection)
         // Nobody reads or writes yet, but perhaps a command left a long log behind.
         _ = try? db.connection.checkpoint(.truncate)
         try StateVersion.require(try db.connection.integer("SELECT version FROM state"), in: path)
-        try db.begin()
-        do {
-            // The time of the last commit stays: the clock is still to be compared with it.
-            try db.touch(now: options.now(), isCommitTime: false)
-            try db.commit()
-        } catch {
-            db.rollBack()
-            throw error
-        }
-        writeLock.release()
-        return Writer(
+        var writer = Writer(
             self,
             db,
             queue,
@@ -163,7 +173,13 @@ public struct Database: Sendable {
             writeLock: writeLock,
             settings: settings,
             isNew: applied.first?.isFirst ?? false
-        )
+        ) { [options] db in
+            try judging(Past(db.connection))
+            try starting(db)
+            try db.touchAtStart(options)
+        }
+        try writer.start(mayOwe: applied.isEmpty)
+        return writer
     }
 
     /// Opens a connection that only reads, for one thread. The database must be there.
@@ -180,10 +196,15 @@ public struct Database: Sendable {
     ///
     /// A database that is older than this binary is migrated, unless a server runs. Only that waits for the lock.
     ///
-    /// - Parameter isMade: whether a database that is not there is made.
+    /// - Parameters:
+    ///   - isMade: whether a database that is not there is made.
+    ///   - judging: told what the database remembers, before anything is written; what it throws ends the opening.
     /// - Throws: `access`; `notOurs`; `schema`; `served` when a migration is due and a server runs; `busy` when the
-    ///   lock is held for longer than `lockWait`; whatever SQLite reports.
-    public func openForCommandLine(isMade: Bool = true) throws(StorageError) -> CommandLineConnection {
+    ///   lock is held for longer than `lockWait`; whatever SQLite reports; what `judging` throws.
+    public func openForCommandLine(
+        isMade: Bool = true,
+        judging: Judgment = { _ in }
+    ) throws -> CommandLineConnection {
         if !isMade, try !exists() { throw missing() }
         try checkFolder(isMade: isMade)
         let writeLock = try FileLock.open(writeLockPath)
@@ -192,6 +213,7 @@ public struct Database: Sendable {
         // the log and reading them again would hold the write lock three times as long. Taken only as it is used.
         try connection.execute("PRAGMA cache_size=-131072")
         // To look needs no lock: a command that only reads waits for nobody who writes.
+        try judging(Past(connection))
         let isNew =
             try Migrator(options).pending(connection, path).isEmpty
             ? false : migrateUnlessServed(connection, under: writeLock)
@@ -228,6 +250,7 @@ public struct Database: Sendable {
     /// A connection that writes, to a database in WAL mode; migrations are still to be looked at.
     func openWriting(isMade: Bool, busy: Duration) throws(StorageError) -> Connection {
         if isMade, try !exists() {
+            try Database.requireDatabaseOfLog(path)
             // Made here and not by SQLite, which would let others read it; its -wal and -shm take the same mode.
             let number = systemOpen(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
             guard number >= 0 || errno == EEXIST else { throw .system("create \(path)") }

@@ -86,6 +86,14 @@ struct FileLock: ~Copyable {
         flock(file.number, LOCK_UN)
     }
 
+    /// Whether the path still leads to the file that this is a lock on. Where somebody deleted or replaced it, others lock
+    /// another file, and this keeps nobody out.
+    var isCurrent: Bool {
+        var facts = stat()
+        guard fstat(file.number, &facts) == 0, let now = try? FileFacts(path) else { return false }
+        return now.identity == [UInt64(facts.st_dev), UInt64(facts.st_ino)]
+    }
+
     /// Writes this process's id into the file, for the message of whoever waits in vain.
     func writeOwner() {
         let line = Array("\(getpid())\n".utf8)

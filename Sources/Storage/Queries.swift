@@ -44,6 +44,12 @@ public protocol Queries: ~Copyable {
     /// - Throws: `StorageError`.
     borrowing func stateVersion() throws -> Int64
 
+    /// When something was last committed, in seconds since 1970; 0 before the first time. What time it is, is judged by
+    /// this.
+    ///
+    /// - Throws: `StorageError`.
+    borrowing func committedAt() throws -> Int64
+
     /// What `read` finds. A snapshot answers from its reader's memory what was found there at the same state version;
     /// a write transaction always reads.
     ///
@@ -107,7 +113,10 @@ extension Queries where Self: ~Copyable {
     }
 
     /// See `Queries`.
-    public borrowing func stateVersion() throws -> Int64 { try readStateVersion() }
+    public borrowing func stateVersion() throws -> Int64 { try readState().version }
+
+    /// See `Queries`.
+    public borrowing func committedAt() throws -> Int64 { try readState().committedAt }
 
     /// See `Queries`.
     public borrowing func recall<R: Sendable>(
@@ -118,22 +127,21 @@ extension Queries where Self: ~Copyable {
         try read()
     }
 
-    borrowing func readStateVersion() throws -> Int64 {
-        guard let version = try first("SELECT version FROM state WHERE id = 1", { try $0.integer() }) else {
-            throw StorageError(.corrupt, "the table state has no row")
+    borrowing func readState() throws -> DatabaseState {
+        let state = try first("SELECT version, committed_at FROM state WHERE id = 1") { row in
+            DatabaseState(version: try row.integer(), committedAt: try row.integer())
         }
+        guard let state else { throw StorageError(.corrupt, "the table state has no row") }
         // Clients believe no lower one ever again: a damaged one must not be signed.
-        try StateVersion.require(version, in: "the database")
-        return version
+        try StateVersion.require(state.version, in: "the database")
+        return state
     }
+}
 
-    /// The wall clock of the last commit that changed something, in seconds since 1970; 0 before the first.
-    ///
-    /// - Throws: `StorageError`.
-    public borrowing func committedAt() throws -> Int64 {
-        guard let instant = try first("SELECT committed_at FROM state WHERE id = 1", { try $0.integer() }) else {
-            throw StorageError(.corrupt, "the table state has no row")
-        }
-        return instant
-    }
+/// The row that every commit changes.
+struct DatabaseState {
+    /// `seq` of bundles.
+    let version: Int64
+    /// The date of the last commit, in seconds since 1970.
+    let committedAt: Int64
 }

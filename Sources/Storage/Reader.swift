@@ -65,7 +65,12 @@ public struct Snapshot: ~Copyable, Queries {
 
     /// See `Queries`.
     public borrowing func stateVersion() throws -> Int64 {
-        try memory.version { try readStateVersion() }
+        try memory.state { try readState() }.version
+    }
+
+    /// See `Queries`.
+    public borrowing func committedAt() throws -> Int64 {
+        try memory.state { try readState() }.committedAt
     }
 
     /// See `Queries`.

@@ -1,3 +1,4 @@
+internal import Licensing
 internal import SystemPrimitives
 
 #if canImport(Glibc)
@@ -85,7 +86,7 @@ extension Database {
         try Reader(Connection.open(incoming, .reading, busyMilliseconds: 0)).snapshot(check)
         let connection = try Connection.open(incoming, .writing, synchronous: .off, busyMilliseconds: 0)
         try StateVersion.require(try connection.integer("SELECT version FROM state"), in: file)
-        let least = max(version + 1, options.now() ?? 0)
+        let least = max(version + 1, (try? options.date(0))?.microseconds ?? 0)
         try connection.run(
             "UPDATE state SET version = max(version + 1, :least) WHERE id = 1",
             ["least": .integer(least)]

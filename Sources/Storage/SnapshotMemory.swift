@@ -44,8 +44,8 @@ public struct RecallKey: Hashable, Sendable {
 /// were read at. Equal versions mean equal rows, so that an answer from memory is the answer of the database.
 struct SnapshotMemory: ~Copyable {
     private struct Contents {
-        /// The version of the snapshot under way; nil until it is asked.
-        var current: Int64?
+        /// The state of the snapshot under way; nil until it is asked.
+        var current: DatabaseState?
         /// The version that everything below was read at.
         var version: Int64?
         var answers: [RecallKey: AnyObject] = [:]
@@ -76,23 +76,23 @@ struct SnapshotMemory: ~Copyable {
         contents.deallocate()
     }
 
-    /// Begins a snapshot: its version is to be read again.
+    /// Begins a snapshot: its state is to be read again.
     borrowing func begin() { contents.pointee.current = nil }
 
-    /// The version of the snapshot under way, read once; what was read at another one is forgotten.
-    borrowing func version(_ read: () throws -> Int64) throws -> Int64 {
+    /// The state of the snapshot under way, read once; what was read at another version is forgotten.
+    borrowing func state(_ read: () throws -> DatabaseState) throws -> DatabaseState {
         if let current = contents.pointee.current { return current }
-        let version = try read()
-        contents.pointee.current = version
-        if contents.pointee.version != version {
-            contents.pointee.version = version
+        let state = try read()
+        contents.pointee.current = state
+        if contents.pointee.version != state.version {
+            contents.pointee.version = state.version
             contents.pointee.answers.removeAll(keepingCapacity: true)
             contents.pointee.latest.removeAll(keepingCapacity: true)
         }
-        return version
+        return state
     }
 
-    /// The answer that is remembered. Only to be asked after `version`.
+    /// The answer that is remembered. Only to be asked after `state`.
     borrowing func answer<Value: Sendable>(to key: RecallKey, keeping: Recall) -> Value? {
         switch keeping {
         case .many: return (contents.pointee.answers[key] as? Answer<Value>)?.value

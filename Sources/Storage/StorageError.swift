@@ -26,6 +26,8 @@ public struct StorageError: Error, Hashable, Sendable, CustomStringConvertible {
         case queueFull
         /// SQLite rolled the whole transaction back by itself; nothing more may run in it.
         case transactionLost
+        /// The clock cannot be trusted: nothing may be committed.
+        case clockUnsure
         /// A file or folder may not be used by this process; the message names path, owner, own uid and the fix.
         case access
         /// The file is not a database of Countersign.
@@ -77,10 +79,15 @@ public struct StorageError: Error, Hashable, Sendable, CustomStringConvertible {
     /// Whether the same call may succeed later without anybody changing the program or the data: HTTP's 503.
     public var isTransient: Bool {
         switch category {
-        case .busy, .full, .io, .noMemory, .unknownOutcome, .unavailable, .queueFull, .transactionLost: true
+        case .busy, .full, .io, .noMemory, .unknownOutcome, .unavailable, .queueFull, .transactionLost, .clockUnsure:
+            true
         case .corrupt, .constraint, .access, .notOurs, .schema, .served, .misuse, .other: false
         }
     }
+
+    /// Whether SQLite found the database's file damaged, not a row in it strange: every other question may fail as well, and
+    /// whoever is asked again after a restore may answer.
+    public var isDamage: Bool { code != 0 && (category == .corrupt || category == .notOurs) }
 
     /// The message, and the statement after it.
     public var description: String {

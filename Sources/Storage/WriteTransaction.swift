@@ -1,3 +1,5 @@
+internal import Licensing
+
 /// An open write transaction, lent to a job: it owns the write connection, so no job can keep it.
 ///
 /// After a failure that made SQLite roll the whole transaction back, every further call throws `transactionLost`:
@@ -72,20 +74,40 @@ extension WriteTransaction {
         try connection.run("BEGIN IMMEDIATE")
     }
 
-    /// Sets the state version and the time of the commit; once for each transaction that changed something.
+    /// Dates the transaction, right before its COMMIT: sets the state version and the time of the commit. Once for each
+    /// transaction that changed something.
     ///
-    /// - Parameter now: microseconds since 1970; `nil` while the clock is not trusted, then the version only grows by
-    ///   one and the time of the last commit stays.
-    /// - Parameter isCommitTime: false leaves `committed_at` alone also when the clock is known.
-    borrowing func touch(now: Int64?, isCommitTime: Bool = true) throws(StorageError) {
-        let time = isCommitTime ? now.map { $0 / 1_000_000 } : nil
-        try connection.run(
-            """
-            UPDATE state SET version = max(version + 1, :now), committed_at = coalesce(:seconds, committed_at)
-            WHERE id = 1
-            """,
-            ["now": .integer(max(0, now ?? 0)), "seconds": .integerOrNull(time.map { max(0, $0) })]
+    /// - Throws: `clockUnsure` where the clock is in doubt at this moment: then it must not be committed.
+    borrowing func touch(_ options: Database.Options) throws(StorageError) {
+        let date = try options.date(try lastDate())
+        try setState(version: date.microseconds, committedAt: date.seconds)
+    }
+
+    /// The same for the transaction of a start, which is made also while the clock is in doubt and leaves the time of the
+    /// last commit as it is: the clock is still to be compared with it. Only where the operator accepts another it counts
+    /// from here on.
+    borrowing func touchAtStart(_ options: Database.Options) throws(StorageError) {
+        let last = try lastDate()
+        let date = try? options.date(last)
+        try setState(
+            version: date?.microseconds ?? 0,
+            committedAt: date.flatMap { $0.replacesLast ? $0.seconds : nil } ?? last
         )
+    }
+
+    private borrowing func setState(version: Int64, committedAt: Int64) throws(StorageError) {
+        try connection.run(
+            "UPDATE state SET version = max(version + 1, :version), committed_at = :committed WHERE id = 1",
+            ["version": .integer(version), "committed": .integer(committedAt)]
+        )
+    }
+
+    private borrowing func lastDate() throws(StorageError) -> Int64 {
+        do {
+            return try committedAt()
+        } catch {
+            throw (error as? StorageError) ?? StorageError(.other, "\(error)")
+        }
     }
 
     borrowing func commit() throws(StorageError) {

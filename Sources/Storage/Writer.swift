@@ -42,8 +42,8 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
 
     /// Owns the connection; lent to jobs while a transaction is open. First, so that it is closed before the locks.
     var db: WriteTransaction
-    let writeLock: FileLock
-    let serveLock: FileLock
+    var writeLock: FileLock
+    var serveLock: FileLock
     let database: Database
     let queue: WriterQueue<Ticket, Reply>
     let settings: Settings
@@ -59,6 +59,10 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
     var hasFailed = false
     /// Nanoseconds spent on the job that was taken last, for the queue's shares.
     private var spent: UInt64 = 0
+    /// The files as they were opened; `nil` before the start is over.
+    var files: HeldFiles?
+    /// What the next transaction has to begin with; `nil` once that is committed.
+    var owed: (@Sendable (borrowing WriteTransaction) throws -> Void)?
 
     /// Whether this start made the database.
     public let isNewDatabase: Bool
@@ -70,7 +74,8 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
         serveLock: consuming FileLock,
         writeLock: consuming FileLock,
         settings: Settings,
-        isNew: Bool
+        isNew: Bool,
+        starting: @escaping @Sendable (borrowing WriteTransaction) throws -> Void
     ) {
         self.database = database
         self.db = db
@@ -79,10 +84,39 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
         self.writeLock = writeLock
         self.settings = settings
         self.isNewDatabase = isNew
-        let now = database.options.now()
-        queue.report { status in
-            status.lastCommitAt = now
-            status.lastTriedAt = now
+        owed = starting
+        queue.report { $0.lastTriedAt = MonotonicClock.nanoseconds() }
+    }
+
+    /// The transaction that a start begins with, under write.lock.
+    ///
+    /// - Parameter mayOwe: whether, where the disk is full, it may be made up for by the next transaction.
+    /// - Throws: what keeps the server from starting.
+    mutating func start(mayOwe: Bool) throws {
+        do {
+            try db.begin()
+            try payDebt()
+            try db.commit()
+            owed = nil
+        } catch {
+            db.rollBack()
+            guard error.category == .full && mayOwe else { throw error }
+            isBroken = true
+            isDiskFull = true
+            report(0, error)
+        }
+        files = try HeldFiles(of: database)
+        writeLock.release()
+    }
+
+    /// Begins a transaction with what is owed; after COMMIT it is owed no more.
+    borrowing func payDebt() throws(StorageError) {
+        guard let owed else { return }
+        do {
+            try owed(db)
+        } catch {
+            throw (error as? StorageError)
+                ?? StorageError(.other, "the start cannot be made up for: \(error)")
         }
     }
 
@@ -94,9 +128,10 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
         defer { writeLock.release() }
         try db.begin()
         do {
+            try payDebt()
             let before = db.connection.totalChanges
             let result = try body(db)
-            if db.connection.totalChanges != before { try db.touch(now: database.options.now()) }
+            if db.connection.totalChanges != before { try db.touch(database.options) }
             try db.commit()
             return result
         } catch {
@@ -145,10 +180,14 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
         guard begin(&batch, &answers, deliver) else { return }
         let start = MonotonicClock.nanoseconds()
         var outcome = run(&batch, into: &answers)
-        if case .lost = outcome {
-            queue.report { $0.lostBatches += 1 }
+        if case .lost(let error) = outcome {
             answers.removeAll(keepingCapacity: true)
-            for submission in batch { outcome = runAlone(submission, into: &answers) }
+            if error.category == .clockUnsure {
+                answers = batch.map { Answer(ticket: $0.ticket, result: .failure(error)) }
+            } else {
+                queue.report { $0.lostBatches += 1 }
+                for submission in batch { outcome = runAlone(submission, into: &answers) }
+            }
         }
         let microseconds = Int64((MonotonicClock.nanoseconds() - start) / 1000)
         let count = batch.count
@@ -156,6 +195,17 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
             status.batchMicroseconds += microseconds
             status.batchSizes[min(8, count <= 1 ? 0 : Int.bitWidth - (count - 1).leadingZeroBitCount)] += 1
         }
+        if case .committed = outcome {
+            do {
+                // An answer is a promise that what was written is in the file that has the database's name.
+                try files?.check()
+            } catch {
+                let unknown = StorageError(.unknownOutcome, code: error.code, error.message)
+                answers = batch.map { Answer(ticket: $0.ticket, result: .failure(unknown)) }
+                outcome = .unknown(error)
+            }
+        }
+        noteDamage(answers)
         switch outcome {
         case .committed: report(count, nil)
         case .unknown(let error), .lost(let error): report(count, error)
@@ -257,20 +307,90 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
 
     /// Takes write.lock and begins. After this succeeded, write.lock is held.
     ///
-    /// - Throws: `busy` where somebody else holds write.lock or the database at `deadline`.
+    /// - Throws: `busy` where somebody else holds write.lock or the database at `deadline`; `unavailable` where the files
+    ///   are not as they were.
     private mutating func begin(until deadline: UInt64) throws(StorageError) {
-        guard try writeLock.acquire(until: deadline) else {
+        guard try lock(until: deadline) else {
             throw StorageError(.busy, "another process holds \(database.writeLockPath)")
         }
         do {
-            let wait = timeLeft(until: deadline)
-            try replaceIfBroken(waiting: wait)
-            db.connection.setBusyTimeout(milliseconds: wait.milliseconds)
-            try db.begin()
+            try begin(waiting: timeLeft(until: deadline))
         } catch {
             writeLock.release()
             throw error
         }
+    }
+
+    /// Begins, under write.lock, on a connection that is sound.
+    mutating func begin(waiting wait: Duration) throws(StorageError) {
+        try replaceIfBroken(waiting: wait)
+        db.connection.setBusyTimeout(milliseconds: wait.milliseconds)
+        try db.begin()
+        do throws(StorageError) {
+            try payDebt()
+        } catch {
+            db.rollBack()
+            throw error
+        }
+    }
+
+    /// Takes write.lock, on the file that has its name now, and looks whether all that this server holds is still what
+    /// others find under its name.
+    ///
+    /// - Parameter deadline: until when to wait; `nil`: not at all.
+    /// - Returns: false where somebody else has it.
+    /// - Throws: `unavailable` where the database, its log or serve.lock is not this server's any more; then write.lock is
+    ///   not held.
+    mutating func lock(until deadline: UInt64?) throws(StorageError) -> Bool {
+        do throws(StorageError) {
+            guard try takeWriteLock(until: deadline) else { return false }
+        } catch {
+            throw Self.untilMended(error)
+        }
+        do throws(StorageError) {
+            try files?.check()
+            try holdServeLock()
+        } catch {
+            writeLock.release()
+            throw Self.untilMended(error)
+        }
+        return true
+    }
+
+    private mutating func takeWriteLock(until deadline: UInt64?) throws(StorageError) -> Bool {
+        while true {
+            if let deadline {
+                guard try writeLock.acquire(until: deadline) else { return false }
+            } else {
+                guard try writeLock.tryAcquire() else { return false }
+            }
+            if writeLock.isCurrent { return true }
+            writeLock.release()
+            // Where the folder itself has gone, that is what there is to tell.
+            try files?.check()
+            writeLock = try FileLock.open(database.writeLockPath)
+        }
+    }
+
+    /// What the server could open at its start and cannot now comes back, or somebody has to see to it: nobody who asks has
+    /// anything to mend.
+    private static func untilMended(_ error: StorageError) -> StorageError {
+        error.category == .access ? StorageError(.unavailable, code: error.code, error.message) : error
+    }
+
+    /// Takes serve.lock anew where its file was deleted or replaced; one who took that meanwhile is the server now.
+    private mutating func holdServeLock() throws(StorageError) {
+        if serveLock.isCurrent { return }
+        let other = try FileLock.open(database.serveLockPath)
+        guard try other.tryAcquire() else {
+            throw StorageError(
+                .unavailable,
+                "\(database.serveLockPath) was replaced, and another server (pid \(database.pid(of: other))) holds it: "
+                    + "nothing is written beside it; fix: stop one of the two"
+            )
+        }
+        other.writeOwner()
+        serveLock = other
     }
 
     /// Runs the first job of the transaction and those that wait, each in its own savepoint, until there is none, or enough
@@ -290,7 +410,7 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
                 // What takes long begins a transaction of its own: those that were run are not to wait for it.
                 if let next = queue.take(charging: takeSpent(), within: end - now) { batch.append(next) }
             }
-            if hasChanges { try db.touch(now: database.options.now()) }
+            if hasChanges { try db.touch(database.options) }
         } catch {
             db.rollBack()
             return .lost(error)
@@ -317,13 +437,10 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
             answers = answers.map { Answer(ticket: $0.ticket, result: .failure(unknown)) }
             return .unknown(unknown)
         }
+        owed = nil
         if hasChanges {
             failedCommitsInARow = 0
-            let now = database.options.now()
-            queue.report { status in
-                status.commits += 1
-                status.lastCommitAt = now
-            }
+            queue.report { $0.commits += 1 }
         }
         return .committed
     }
@@ -362,13 +479,10 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
         var outcome: Outcome
         do throws(StorageError) {
             if hasFailed || failedCommitsInARow >= 3 { throw StorageError(.unavailable, "the writer has given up") }
-            let wait = timeLeft(until: submission.arrivedAt &+ database.options.batchWait.nanoseconds)
-            try replaceIfBroken(waiting: wait)
-            db.connection.setBusyTimeout(milliseconds: wait.milliseconds)
-            try db.begin()
+            try begin(waiting: timeLeft(until: submission.arrivedAt &+ database.options.batchWait.nanoseconds))
             let result = try runInSavepoint(submission.job, &hasChanges)
             own.append(Answer(ticket: submission.ticket, result: result))
-            if hasChanges { try db.touch(now: database.options.now()) }
+            if hasChanges { try db.touch(database.options) }
             outcome = commitTransaction(hasChanges, &own)
         } catch {
             db.rollBack()
@@ -391,14 +505,27 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
         if isDiskFull { _ = try? db.connection.checkpoint(.passive) }
     }
 
+    /// Where a job found the file damaged, that is for `/ready` to tell.
+    private func noteDamage(_ answers: [Answer]) {
+        for answer in answers {
+            guard case .failure(let error as StorageError) = answer.result, error.isDamage else {
+                continue
+            }
+            queue.noteDamage(error)
+            return
+        }
+    }
+
     func report(_ jobs: Int, _ error: StorageError?) {
-        let now = database.options.now()
         let bytes = logBytes()
         queue.report { status in
             status.jobs += jobs
-            status.lastTriedAt = now ?? status.lastTriedAt
-            status.lastError = error
             status.walBytes = bytes
+            // A clock in doubt says nothing about writing; whoever asks is told of it by the clock.
+            if error?.category == .clockUnsure { return }
+            status.lastTriedAt = MonotonicClock.nanoseconds()
+            status.lastError = error
+            if let error, error.isDamage { status.damage = error }
         }
     }
 }

@@ -40,23 +40,47 @@ extension Writer {
     mutating func beIdle() {
         if hasFailed {
             _ = queue.takeProbe()
+            _ = queue.takeLook()
             return
         }
+        if queue.takeLook() { look() }
         let now = MonotonicClock.nanoseconds()
-        if queue.takeProbe() || isBroken, now >= nextProbe {
-            nextProbe = now &+ Self.retry
-            do {
-                if try maintain({ db in try db.probe() }) != nil { report(0, nil) }
-            } catch {
-                report(0, error)
-            }
-        }
+        if queue.takeProbe() || isBroken, now >= nextProbe { probe() }
         if settings.idle != nil, now >= nextIdleWork { doIdleWork() }
         guard log.unmoved > 0, !isBroken, now >= log.nextTry else { return }
         log.nextTry = now &+ Self.retry
-        guard (try? writeLock.tryAcquire()) == true else { return }
+        guard (try? lock(until: nil)) == true else { return }
         checkpoint(.passive)
         writeLock.release()
+    }
+
+    /// Looks after the files without writing. Where something was wrong, also with writing, and they are as they should
+    /// be, writing is tried again.
+    private mutating func look() {
+        do {
+            guard try lock(until: nil) else { return }
+            writeLock.release()
+        } catch {
+            report(0, error)
+            return
+        }
+        if queue.status().trouble != nil { probe() }
+    }
+
+    /// Proves that writing works, and, where the file was found damaged, that it can be read by somebody who remembers
+    /// nothing of it.
+    private mutating func probe() {
+        nextProbe = MonotonicClock.nanoseconds() &+ Self.retry
+        do {
+            guard try maintain({ db in try db.probe() }) != nil else { return }
+            if queue.status().damage != nil {
+                _ = try database.openReader().snapshot { db in try db.stateVersion() }
+                queue.report { $0.damage = nil }
+            }
+            report(0, nil)
+        } catch {
+            report(0, (error as? StorageError) ?? StorageError(.other, "\(error)"))
+        }
     }
 
     /// Whether even a busy server has to find a moment for it: where there is more to do, a portion a second.
@@ -80,12 +104,10 @@ extension Writer {
 
     /// A transaction of the writer's own, when write.lock is free at this moment; `nil` when it is not.
     private mutating func maintain<R>(_ body: (borrowing WriteTransaction) throws -> R) throws(StorageError) -> R? {
-        guard try writeLock.tryAcquire() else { return nil }
+        guard try lock(until: nil) else { return nil }
         defer { writeLock.release() }
         // Nobody waits for this: jobs that come meanwhile are not to wait for a stranger's lock because of it.
-        try replaceIfBroken(waiting: Self.maintenanceWait)
-        db.connection.setBusyTimeout(milliseconds: Self.maintenanceWait.milliseconds)
-        try db.begin()
+        try begin(waiting: Self.maintenanceWait)
         let result: R
         let hasChanges: Bool
         do {
@@ -93,7 +115,7 @@ extension Writer {
             result = try body(db)
             guard db.connection.isInTransaction else { throw WriteTransaction.lost }
             hasChanges = db.connection.totalChanges != before
-            if hasChanges { try db.touch(now: database.options.now()) }
+            if hasChanges { try db.touch(database.options) }
         } catch {
             db.rollBack()
             throw (error as? StorageError) ?? StorageError(.other, "\(error)")
@@ -129,6 +151,7 @@ extension Writer {
             let (frames, moved) = try db.connection.checkpoint(kind)
             log.frames = frames
             log.moved = moved
+            files?.allowShrinking()
             queue.report { $0.checkpoints += 1 }
         } catch {
             log.nextTry = MonotonicClock.nanoseconds() &+ Self.retry
@@ -145,6 +168,7 @@ extension Writer {
 
     /// The end: everything is moved into the database file, so that it is complete by itself.
     mutating func close() {
+        // Also where the log has lost its name: what was acknowledged comes into the database file that way.
         if !isBroken, (try? writeLock.acquire(waiting: database.options.batchWait)) == true {
             checkpoint(.truncate)
             writeLock.release()

@@ -48,6 +48,7 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
         var isStopped = false
         var isAsleep = false
         var isProbeWanted = false
+        var isLookWanted = false
         var status = WriterStatus()
     }
 
@@ -104,18 +105,28 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
 
     /// How the writer is, for `/ready` and the metrics.
     ///
-    /// Where the newest news is older than a second, the writer is asked for a probe: a commit that changes nothing,
-    /// at most one a second. Its outcome is in the next status.
-    ///
-    /// - Parameter now: microseconds since 1970, of the same clock as the database's options.
-    public func status(now: Int64) -> WriterStatus {
+    /// - Parameter age: where the newest news is older, the writer is asked for a probe: a commit that changes nothing.
+    ///   Its outcome is in the next status. `nil`: the writer is left alone.
+    public func status(probingAfter age: Duration? = nil) -> WriterStatus {
+        let now = MonotonicClock.nanoseconds()
         let (status, isOld) = state.withLock { state -> (WriterStatus, Bool) in
             var status = state.status
             status.waiting = state.waiting.count
-            return (status, now - (status.lastTriedAt ?? 0) >= 1_000_000 && !state.isProbeWanted)
+            guard let age, !state.isProbeWanted else { return (status, false) }
+            return (status, status.lastTriedAt.map { now >= $0 &+ age.nanoseconds } ?? true)
         }
         if isOld { wake { state in state.isProbeWanted = true } }
         return status
+    }
+
+    /// Has the writer look after the files of the database, when nothing waits for it: whether they are still those that it
+    /// opened, and whether writing works again where it did not. To be called about once a second.
+    public func look() { wake { state in state.isLookWanted = true } }
+
+    /// A question found the database's file damaged: not ready until a look at it says otherwise.
+    public func noteDamage(_ error: StorageError) {
+        guard error.isDamage else { return }
+        report { $0.damage = error }
     }
 
     private func wake(_ change: (inout State) -> Void) {
@@ -135,7 +146,7 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
             let wake = state.withLock { state -> Wake? in
                 if !state.waiting.isEmpty { return .jobs }
                 if state.isStopped { return .stopped }
-                if state.isProbeWanted { return .idle }
+                if state.isProbeWanted || state.isLookWanted { return .idle }
                 state.isAsleep = true
                 return nil
             }
@@ -179,6 +190,14 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
         }
     }
 
+    /// Whether a look was asked for; taken back by asking.
+    func takeLook() -> Bool {
+        state.withLock { state in
+            defer { state.isLookWanted = false }
+            return state.isLookWanted
+        }
+    }
+
     func report(_ change: (inout WriterStatus) -> Void) {
         state.withLock { change(&$0.status) }
     }
@@ -186,12 +205,12 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
 
 /// How the writer is. Counts are since the start.
 public struct WriterStatus: Sendable {
-    /// When something was last durably written, in microseconds since 1970; `nil` before the first.
-    public internal(set) var lastCommitAt: Int64?
-    /// When writing was last tried, whatever came of it.
-    public internal(set) var lastTriedAt: Int64?
+    /// When writing was last tried, whatever came of it, in monotonic nanoseconds; `nil` before the first time.
+    var lastTriedAt: UInt64?
     /// What the newest try failed with; `nil` when it succeeded.
     public internal(set) var lastError: StorageError?
+    /// As what the file was found damaged, since it was last found well.
+    public internal(set) var damage: StorageError?
     /// The size of the write-ahead log's file, in bytes.
     public internal(set) var walBytes: Int64 = 0
     /// Jobs that wait at this moment.
@@ -219,8 +238,11 @@ public struct WriterStatus: Sendable {
     /// Whether the writer has ended.
     public internal(set) var hasStopped = false
 
-    /// Whether writing worked when it was last tried.
-    public var isReady: Bool { lastError == nil && lastCommitAt != nil && !hasStopped }
+    /// What keeps the database from being used as it should; `nil`: nothing is known.
+    public var trouble: StorageError? { damage ?? lastError }
+
+    /// Whether writing worked when it was last tried, and nobody found the file damaged.
+    public var isReady: Bool { trouble == nil && lastTriedAt != nil && !hasStopped }
 
     /// Whether the log is larger than 256 MiB, which deserves a warning: something keeps reading an old snapshot.
     public var isLogLarge: Bool { walBytes > 256 << 20 }

@@ -137,7 +137,7 @@ struct Console {
 
     /// Runs SQL on the database behind the command line's back; what changes the schema alone is kept, too.
     func sql(_ statement: StaticString) throws {
-        var options = Database.Options(now: { nil })
+        var options = Database.Options(now: { 0 })
         options.synchronous = .off
         _ = try Database(folder: data, options: options).openForCommandLine().write { db in
             try db.run(statement)

@@ -46,7 +46,12 @@ private final class Desk: Sendable {
         let now = SystemTime.timestamp()
         let entropy = SystemEntropy()
         let connection = try database.openForCommandLine(isMade: true)
-        _ = try Vault.open(connection, of: database, file: KeyFile(configured: nil, folder: folder), at: now)
+        _ = try Vault.open(
+            connection,
+            of: database,
+            file: KeyFile(configured: nil, folder: folder),
+            clock: GuardedClock()
+        )
         let vendor = Vendor(id: try Identifier(at: now, entropy: entropy), slug: try Slug("acme"), name: "Acme")
         let product = Product(
             id: try Identifier(at: now, entropy: entropy),

@@ -132,6 +132,52 @@ import Testing
         #expect(try list.json().at("vendors.0.slug")?.string == "acme")
     }
 
+    @Test(
+        "where a key lies and no database, or one without tables, none is made in its place",
+        arguments: ["countersign.db", "countersign.db-wal", "countersign.db,countersign.db-wal"]
+    )
+    func lostDatabase(files: String) throws {
+        _ = try console.prepared()
+        let copy = console.folder.path + "/copy.db"
+        try console.json("backup \(copy)")
+        for name in files.split(separator: ",") {
+            try FileManager.default.removeItem(atPath: "\(console.data)/\(name)")
+        }
+        let names = {
+            try FileManager.default.contentsOfDirectory(atPath: console.data).filter { !$0.hasSuffix("-wal") }.sorted()
+        }
+        let before = try names()
+        let document = try console.file("seed.json", #"{"vendors":[{"slug":"other","name":"Other"}]}"#)
+
+        for line in [
+            "admin vendor create --slug other", "seed \(document)", "seed \(document) --dry-run",
+        ] {
+            let failure = try console.failure(line)
+            #expect(
+                failure.exit == 1 && ["NO_DATABASE", "DATABASE_CORRUPT"].contains(failure.code),
+                "\(line)"
+            )
+            #expect(failure.error["message"]?.string?.contains("countersign restore") == true)
+        }
+        #expect(try names() == before)
+        try console.json("restore \(copy)")
+        #expect(try console.json("admin vendor list").at("vendors.0.slug")?.string == "acme")
+    }
+
+    @Test("a key that lies elsewhere is no sign of a database: the first one is made with it")
+    func keyElsewhere() throws {
+        _ = try console.prepared()
+        var other = Console()
+        let key = other.folder.path + "/a.key"
+        try FileManager.default.moveItem(atPath: console.data + "/master.key", toPath: key)
+        other.environment["COUNTERSIGN_MASTER_KEY_FILE"] = key
+
+        try other.json("admin vendor create --slug first")
+
+        #expect(!FileManager.default.fileExists(atPath: other.data + "/master.key"))
+        #expect(try other.json("admin vendor list").at("vendors.0.slug")?.string == "first")
+    }
+
     @Test("the state version after a restore is above everything that was signed before")
     func stateVersion() throws {
         _ = try console.prepared()
@@ -350,7 +396,7 @@ import Testing
         // SQLite 3.40's integrity check takes such a column for the wrong one and calls sound databases, and with them
         // every backup, damaged.
         _ = try console.prepared()
-        var options = Database.Options(now: { nil })
+        var options = Database.Options(now: { 0 })
         options.synchronous = .off
 
         let tables = try Database(folder: console.data, options: options).openReader().snapshot { db in

@@ -83,7 +83,7 @@ private final class TrialDesk: Sendable {
         let database = Database(folder: folder + "/data", options: Database.Options(now: { SystemTime.microseconds() }))
         let connection = try database.openForCommandLine(isMade: false)
         let file = KeyFile(configured: nil, folder: folder + "/data")
-        let keys = try Vault.open(connection, of: database, file: file, at: now).keys
+        let keys = try Vault.open(connection, of: database, file: file, clock: GuardedClock()).keys
         let (vendor, product) = try connection.snapshot { db in
             try CatalogFinder.product(try Slug("editor"), of: try Slug("acme"), in: db)
         }

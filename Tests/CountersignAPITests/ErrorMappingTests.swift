@@ -58,6 +58,35 @@ import Testing
         }
     }
 
+    @Test(
+        "a damaged file is 503 for whoever asks, an error for the operator, and not ready",
+        arguments: [11, 26, 267]
+    )
+    func damage(code: Int32) throws {
+        var api = try TestAPI.open()
+        let error = StorageError(code & 0xff == 26 ? .notOurs : .corrupt, code: code, "malformed")
+
+        let answer = Received(api.context.response(to: error, for: .test()), wrote: false)
+
+        #expect(answer.status == 503 && answer.code == "UNAVAILABLE" && answer.verdict == "unknown")
+        #expect(answer.field("Retry-After") == "30")
+        #expect(Problem(error).report?.level == .error)
+        let ready = api.send(request("GET", "/ready", token: nil))
+        #expect(ready.status == 503 && ready.code == "UNAVAILABLE")
+    }
+
+    @Test("a clock in doubt is told alike by whoever finds it: the reading, or the commit")
+    func clock() {
+        for error in [ClockUnsure(reason: "x"), StorageError(.clockUnsure, "x")] as [any Error] {
+            let problem = Problem(error)
+            #expect(
+                problem.body.code == .clockUnsure && problem.body.status == 503
+                    && problem.body.serverTime == nil
+            )
+            #expect(problem.response().field("Retry-After") == "30" && problem.report?.level == .debug)
+        }
+    }
+
     @Test("a surprise is 500, told to the operator once, by its type alone and with the request's id")
     func surprise() throws {
         var api = try TestAPI.open()

@@ -31,6 +31,8 @@ final class SettableClock: WallClock {
 
     init(_ time: Timestamp) { self.time = Mutex(time) }
 
+    func now(after lastCommit: Int64) throws(ClockUnsure) -> Timestamp { try now() }
+
     func now() throws(ClockUnsure) -> Timestamp {
         guard let now = time.withLock({ $0 }) else { throw ClockUnsure(reason: "a test says so") }
         return now
@@ -73,13 +75,17 @@ struct Catalog: Sendable {
     static let start = Timestamp(secondsSinceEpoch: 1_800_000_000)
 
     /// Makes the catalog in a new database, and the writer behind it.
+    ///
+    /// - Parameter guarded: the clock of requests and commits, in place of the one that tests set.
     static func open(
         settings: ProductSettings = ProductSettings(),
-        queueCapacity: Int = 4096
+        queueCapacity: Int = 4096,
+        guarded: GuardedClock? = nil
     ) throws -> sending OpenCatalog {
         let folder = try TemporaryFolder()
         let clock = SettableClock(start)
         var options = Database.Options(now: { 1_800_000_000_000_000 })
+        if let guarded { options.date = { (last) throws(StorageError) in try guarded.date(after: last) } }
         options.synchronous = .off
         options.lockWait = .seconds(5)
         // No test is to fail because the machine has other things to do.
@@ -87,7 +93,7 @@ struct Catalog: Sendable {
         let database = Database(folder: folder.path, options: options)
         let queue = APIWriterQueue(capacity: queueCapacity)
         let writer = try database.openForServing(queue)
-        let services = Services(keys: try DataKeys.random(), clock: clock)
+        let services = Services(keys: try DataKeys.random(), clock: guarded ?? clock)
         let vendor = try Vendor(id: .fresh(), slug: Slug("acme"), name: "Acme")
         let stranger = try Vendor(id: .fresh(), slug: Slug("globex"), name: "Globex")
         let editor = try Product(
@@ -206,9 +212,10 @@ struct TestAPI: ~Copyable {
 
     static func open(
         settings: ProductSettings = ProductSettings(),
-        limiter: RateLimiter = RateLimiter(RateLimits())
+        limiter: RateLimiter = RateLimiter(RateLimits()),
+        guarded: GuardedClock? = nil
     ) throws -> TestAPI {
-        let opened = try Catalog.open(settings: settings)
+        let opened = try Catalog.open(settings: settings, guarded: guarded)
         let shared = opened.catalog.shared(limiter: limiter)
         let context = try LoopState.open(opened.catalog.services, shared)
         return TestAPI(opened, context: context)

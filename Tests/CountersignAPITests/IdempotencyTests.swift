@@ -290,7 +290,7 @@ import Testing
 
 /// A clock that nobody may trust.
 private struct DoubtfulClock: WallClock {
-    func now() throws(ClockUnsure) -> Timestamp { throw ClockUnsure(reason: "a test says so") }
+    func now(after lastCommit: Int64) throws(ClockUnsure) -> Timestamp { throw ClockUnsure(reason: "a test says so") }
 }
 
 private struct Unexpected: Error {}

@@ -9,6 +9,10 @@ import Testing
         ClockGuard.Reading(wall: Timestamp.noon.adding(seconds: wall), boot: boot)
     }
 
+    func time(_ date: CommitDate?) -> Int64? {
+        date.map { Timestamp(secondsSinceEpoch: $0.seconds).seconds(since: .noon) }
+    }
+
     @Test(
         "at the start the clock may be an hour behind the last commit and 366 days past it",
         arguments: [
@@ -117,6 +121,129 @@ import Testing
         #expect(clock.doubt == nil)
         clock.observe(reading(-2 * hour, boot: 2), lastCommit: .noon)
         #expect(clock.doubt == .behindLastCommit(seconds: 2 * hour))
+    }
+
+    @Test("the date of a commit never falls, so that small steps back do not add up")
+    func ratchet() {
+        var clock = ClockGuard(startingAt: reading(0), lastCommit: nil, isAccepted: false)
+        var last = clock.date(reading(0), after: nil)
+        #expect(time(last) == 0)
+
+        for step in 1...5 as ClosedRange<Int64> {
+            let wall = -59 * 60 * step + step
+            let date = clock.date(
+                reading(wall, boot: step),
+                after: last.map { Timestamp(secondsSinceEpoch: $0.seconds) }
+            )
+            #expect((date == nil) == (wall < -hour), "step \(step)")
+            last = date ?? last
+            #expect(time(last) == 0)
+        }
+        clock.observe(reading(6, boot: 6), lastCommit: nil)
+        #expect(clock.doubt == nil)
+    }
+
+    @Test(
+        "a step that is taken back within a minute leaves no doubt, however much was committed in it",
+        arguments: [-86_400, -3599, -1, 1, 1799, 1801, 3600, 3601, 86_400, 7 * 86_400, 7 * 86_400 + 1, 400 * 86_400]
+            as [Int64]
+    )
+    func glitch(step: Int64) {
+        var clock = ClockGuard(startingAt: reading(0), lastCommit: .noon, isAccepted: false)
+        var last = Timestamp.noon
+        func commit(_ wall: Int64, _ boot: Int64) {
+            guard let date = clock.date(reading(wall, boot: boot), after: last) else { return }
+            #expect(date.seconds >= last.secondsSinceEpoch)
+            last = Timestamp(secondsSinceEpoch: date.seconds)
+        }
+        commit(10, 10)
+
+        for second in 11..<70 as Range<Int64> { commit(second + step, second) }
+
+        clock.observe(reading(70, boot: 70), lastCommit: last)
+        #expect(clock.doubt == nil)
+        commit(71, 71)
+        #expect(last.seconds(since: .noon) >= 71)
+        // What a start would say.
+        let restarted = ClockGuard(startingAt: reading(72, boot: 3), lastCommit: last, isAccepted: false)
+        #expect(restarted.doubt == nil)
+    }
+
+    @Test("a step that lasts is what commits are dated by; taken back then, it is doubted")
+    func lastingStep() {
+        var clock = ClockGuard(startingAt: reading(0), lastCommit: .noon, isAccepted: false)
+
+        clock.observe(reading(5 * hour, boot: 1), lastCommit: .noon)
+        #expect(time(clock.date(reading(5 * hour + 30, boot: 31), after: .noon)) == 31 + ClockGuard.mostUnsettled)
+        clock.observe(reading(5 * hour + 60, boot: 61), lastCommit: .noon)
+        #expect(time(clock.date(reading(5 * hour + 61, boot: 62), after: .noon)) == 5 * hour + 61)
+
+        clock.observe(reading(63, boot: 63), lastCommit: .noon)
+        #expect(clock.doubt == .behindLastCommit(seconds: 5 * hour - 2))
+    }
+
+    @Test("nothing is dated while the clock is in doubt, and that begins to last anew")
+    func noDateInDoubt() {
+        var clock = ClockGuard(startingAt: reading(0), lastCommit: .noon, isAccepted: false)
+
+        #expect(clock.date(reading(8 * day, boot: 1), after: .noon) == nil)
+        #expect(clock.date(reading(-2 * hour, boot: 2), after: .noon) == nil)
+        #expect(time(clock.date(reading(3, boot: 3), after: .noon)) == 3)
+    }
+
+    @Test("where the operator accepted another clock, the next date takes the place of the one that was not believed")
+    func acceptedDate() {
+        let wrong = Timestamp.noon.adding(seconds: 500 * day)
+        var clock = ClockGuard(startingAt: reading(0), lastCommit: wrong, isAccepted: true)
+
+        let date = clock.date(reading(1, boot: 1), after: wrong)
+
+        #expect(time(date) == 1 && date?.replacesLast == true)
+        #expect(clock.date(reading(2, boot: 2), after: .noon)?.replacesLast == false)
+    }
+
+    @Test(
+        "a date that another process wrote by a wrong clock is not believed while both clocks here agree",
+        arguments: [3601, 86_400, 300 * 86_400] as [Int64]
+    )
+    func foreignDate(ahead: Int64) {
+        var clock = ClockGuard(startingAt: reading(0), lastCommit: .noon, isAccepted: false)
+        let wrong = Timestamp.noon.adding(seconds: 10 + ahead)
+
+        clock.observe(reading(10, boot: 10), lastCommit: wrong)
+        #expect(clock.doubt == nil)
+        let date = clock.date(reading(10, boot: 10), after: wrong)
+        #expect(time(date) == 10 && date?.replacesLast == true)
+
+        // What is possible counts, and once it is possible.
+        clock.observe(reading(11, boot: 11), lastCommit: .noon.adding(seconds: 3600))
+        clock.observe(reading(-1, boot: 12), lastCommit: nil)
+        #expect(clock.doubt == .behindLastCommit(seconds: 3601))
+        clock.observe(reading(ahead + 11, boot: ahead + 11), lastCommit: wrong)
+        clock.observe(reading(0, boot: ahead + 12), lastCommit: nil)
+        #expect(clock.doubt == .behindLastCommit(seconds: ahead + 10))
+    }
+
+    @Test("a reading within the bounds is one that the guard does not doubt")
+    func bounds() {
+        for lastCommit in [nil, Timestamp.noon, Timestamp.noon.adding(seconds: -400 * day)] {
+            var clock = ClockGuard(startingAt: reading(0), lastCommit: lastCommit, isAccepted: false)
+            for wall in [-500 * day, -hour - 1, -hour, 0, 7 * day + 1, 7 * day + 2, 400 * day] {
+                let reading = reading(wall, boot: 1)
+                let bounds = clock.bounds
+                let isWithin =
+                    reading.wallMicroseconds >= bounds.earliestWall && reading.offset <= bounds.latestOffset
+                clock.observe(reading, lastCommit: nil)
+                #expect((clock.doubt == nil) == isWithin, "\(wall)")
+            }
+        }
+    }
+}
+
+extension ClockGuard.Reading {
+    /// Both clocks in whole seconds.
+    init(wall: Timestamp, boot: Int64) {
+        self.init(wallMicroseconds: wall.secondsSinceEpoch * 1_000_000, bootMicroseconds: boot * 1_000_000)
     }
 }
 

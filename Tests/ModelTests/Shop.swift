@@ -63,7 +63,9 @@ struct Opened: ~Copyable {
 
 /// Nobody asks it: every call here carries its time.
 private struct NoClock: WallClock {
-    func now() throws(ClockUnsure) -> Timestamp { throw ClockUnsure(reason: "calls of the model carry their time") }
+    func now(after lastCommit: Int64) throws(ClockUnsure) -> Timestamp {
+        throw ClockUnsure(reason: "calls of the model carry their time")
+    }
 }
 
 /// One product under test, and what its things are called in scenarios.

@@ -228,7 +228,7 @@ import Testing
             _ = try database(migrations).openForServing(Queue())
             return nil
         } catch {
-            return error
+            return error as? StorageError
         }
     }
 
@@ -295,7 +295,7 @@ import Testing
             do {
                 _ = try new.openForCommandLine()
                 Issue.record("it migrated under a server")
-            } catch {
+            } catch let error as StorageError {
                 #expect(error.category == .served)
             }
             _ = server.isNewDatabase

@@ -1,5 +1,7 @@
 import CFaultyVFS
+import Migrations
 import Storage
+import Synchronization
 import Testing
 
 /// Each test has a file system of its own, told to fail after the database is open.
@@ -51,8 +53,8 @@ import Testing
         #expect(answers.error(of: 0)?.category == .unknownOutcome)
         #expect(answers.error(of: 1)?.category == .unknownOutcome)
         #expect(answers.aborts.isEmpty)
-        #expect(queue.status(now: 0).failedCommits == 1)
-        #expect(queue.status(now: 0).lastError == nil)
+        #expect(queue.status().failedCommits == 1)
+        #expect(queue.status().lastError == nil)
         #expect(try Set(names()).isSuperset(of: ["n2", "n3", "n4", "n5"]))
         #expect(try database.integrityFindings() == [])
     }
@@ -112,6 +114,60 @@ import Testing
         #expect(try names() == ["n5", "n6", "n7"])
     }
 
+    @Test(
+        "a server that starts on a full disk is served, refuses writes, and makes up for its start when there is room"
+    )
+    func fullAtStart() throws {
+        _ = try workOff([.insert("a", ticket: 0)], in: database)
+        let before = try database.openReader().snapshot { db in try db.stateVersion() }
+        let starts = Mutex(0)
+        let queue = Queue()
+        faulty_vfs_fill(vfs, 3)
+        var settings = Writer<Int, Int64>.Settings()
+        settings.batchLimit = 1
+
+        var writer = try database.openForServing(
+            queue,
+            settings: settings,
+            starting: { db in
+                starts.withLock { $0 += 1 }
+                try insertItem("start", in: db)
+            }
+        )
+        let isReady = queue.status().isReady
+        #expect(try names() == ["a"])
+        var submissions = (0..<5).map { Queue.Submission.insert("n\($0)", ticket: $0) }
+        try #require(queue.submit(&submissions))
+        queue.stop()
+        var succeeded: [Int] = []
+        writer.run(
+            deliver: { answers in
+                for answer in answers {
+                    if case .success = answer.result { succeeded.append(answer.ticket) }
+                }
+            },
+            abort: { _ in Issue.record("a full disk is no reason to end") }
+        )
+
+        #expect(!isReady && queue.status().lastError == nil)
+        #expect(succeeded == [2, 3, 4])
+        #expect(try names() == ["a", "start", "n2", "n3", "n4"])
+        #expect(starts.withLock { $0 } == 4)
+        #expect(try database.openReader().snapshot { db in try db.stateVersion() } > before)
+    }
+
+    @Test("what is new, or to be migrated, does not start on a full disk", arguments: [false, true])
+    func fullAtFirstStart(isOld: Bool) throws {
+        if isOld {
+            var old = database
+            old.options.migrations = [Migration.all[0]]
+            _ = try workOff([], in: old)
+        }
+        faulty_vfs_fill(vfs, 1000)
+
+        #expect(throws: StorageError.self) { _ = try database.openForServing(Queue()) }
+    }
+
     @Test("a log that may not grow is used again from its start")
     func reusedLog() throws {
         var settings = Writer<Int, Int64>.Settings()
@@ -135,7 +191,7 @@ import Testing
 
         // About 24 of the commits of two pages each fit the log; then one fails, and the next begins it anew.
         #expect((180..<200).contains(answers.succeeded.count))
-        #expect(queue.status(now: 0).failedCommits == 200 - answers.succeeded.count)
+        #expect(queue.status().failedCommits == 200 - answers.succeeded.count)
         #expect(answers.aborts.isEmpty)
     }
 

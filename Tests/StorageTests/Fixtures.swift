@@ -47,7 +47,7 @@ extension Migration {
 
 extension Database.Options {
     static func test(
-        now: @escaping @Sendable () -> Int64? = { 1_800_000_000_000_000 },
+        now: @escaping @Sendable () -> Int64 = { 1_800_000_000_000_000 },
         migrations: [Migration] = [Migration.all[0], .items],
         synchronous: Database.Synchronous = .off
     ) -> Database.Options {

@@ -16,7 +16,7 @@ private func names(in folder: String) -> [String] {
         do {
             _ = try database.openForServing(WriterQueue<Int, Int64>())
             Issue.record("it was made")
-        } catch {
+        } catch let error as StorageError {
             #expect(error.category == .access)
             #expect(error.message.contains(folder.path + "/no"))
             #expect(error.message.contains("uid \(geteuid())"))

@@ -16,8 +16,8 @@ import Testing
 
         #expect(!areAllIn)
         #expect(batch.map(\.ticket) == [8, 9, 10])
-        #expect(queue.status(now: 0).waiting == 8)
-        #expect(queue.status(now: 0).refused == 3)
+        #expect(queue.status().waiting == 8)
+        #expect(queue.status().refused == 3)
     }
 
     @Test("one origin fills a quarter, and leaves the rest to others")
@@ -110,12 +110,12 @@ import Testing
         let database = Database(folder: folder.path, options: .test())
         let queue = Queue.still()
         let writer = try database.openForServing(queue)
-        let before = queue.status(now: 1_800_000_000_500_000)
+        let before = queue.status(probingAfter: .seconds(3600))
         let writing = try Thread.start("writer", with: writer) { writer in
             writer.run(deliver: { _ in }, abort: { _ in })
         }
 
-        while queue.status(now: 1_800_000_002_000_000).commits == 0 {}
+        while queue.status(probingAfter: .zero).commits == 0 {}
         queue.stop()
         writing.join()
 

@@ -1,4 +1,6 @@
+import Licensing
 import Storage
+import Synchronization
 import SystemPrimitives
 import Testing
 
@@ -23,7 +25,7 @@ import Testing
 
         #expect(answers.batches == [256, 256, 88])
         #expect(answers.succeeded == Array(0..<600))
-        let status = queue.status(now: 0)
+        let status = queue.status()
         #expect(status.commits == 3 && status.jobs == 600 && status.waiting == 0 && status.hasStopped)
         #expect(status.batchSizes == [0, 0, 0, 0, 0, 0, 0, 1, 2])
         #expect(try names().count == 600)
@@ -89,7 +91,7 @@ import Testing
         #expect(answers.error(of: 2)?.isTransient == true)
         #expect(answers.error(of: 4)?.category == .constraint(.unique))
         #expect(try names() == ["a", "b", "c"])
-        #expect(queue.status(now: 0).lostBatches == 1)
+        #expect(queue.status().lostBatches == 1)
     }
 
     @Test("when SQLite rolls back only the statement that filled the database, only its job fails")
@@ -108,7 +110,7 @@ import Testing
 
         #expect(answers.succeeded == [0, 2])
         #expect(answers.error(of: 1)?.category == .full)
-        #expect(queue.status(now: 0).lostBatches == 0)
+        #expect(queue.status().lostBatches == 0)
     }
 
     @Test("a job that hides that the transaction is gone writes nothing outside of one")
@@ -162,17 +164,79 @@ import Testing
         #expect(time == 1_800_000_000)
     }
 
-    @Test("with a clock that is not trusted the version grows by one, and the time of the last commit stays")
+    @Test("while the clock is in doubt nothing is committed, and every job hears why; a start still raises the version")
     func unsureClock() throws {
         _ = try workOff([.insert("a", ticket: 0)], in: database)
         let before = try database.openReader().snapshot { db in try db.stateVersion() }
-        let unsure = Database(folder: folder.path, options: .test(now: { nil }))
+        var unsure = database
+        unsure.options.date = { (_) throws(StorageError) in throw StorageError(.clockUnsure, "a test says so") }
+        let queue = Queue()
 
-        _ = try workOff([.insert("b", ticket: 0)], in: unsure)
+        let answers = try workOff(
+            [.insert("b", ticket: 0), .insert("c", ticket: 1)] + [Queue.Submission(ticket: 2, origin: 2) { _ in 7 }],
+            in: unsure,
+            queue: queue
+        )
 
+        #expect(answers.succeeded == [])
+        #expect((0...2).allSatisfy { answers.error(of: $0)?.category == .clockUnsure })
+        #expect(try names() == ["a"])
         let (after, time) = try database.openReader().snapshot { db in (try db.stateVersion(), try db.committedAt()) }
-        #expect(after == before + 2)
+        #expect(after == before + 1)
         #expect(time == 1_800_000_000)
+        #expect(queue.status().lastError == nil && queue.status().lostBatches == 0)
+    }
+
+    @Test("the time of the last commit never falls, in a server's commits as in a command's", arguments: [false, true])
+    func neverFalls(isCommand: Bool) throws {
+        _ = try workOff([.insert("a", ticket: 0)], in: database)
+        let earlier = Database(folder: folder.path, options: .test(now: { 1_700_000_000_000_000 }))
+
+        if isCommand {
+            _ = try earlier.openForCommandLine().write { db in try insertItem("b", in: db) }
+        } else {
+            _ = try workOff([.insert("b", ticket: 0)], in: earlier)
+        }
+
+        #expect(try names() == ["a", "b"])
+        #expect(try database.openReader().snapshot { db in try db.committedAt() } == 1_800_000_000)
+    }
+
+    @Test("a start whose clock the operator accepted dates anew, before anything else is written")
+    func acceptedStart() throws {
+        _ = try workOff([.insert("a", ticket: 0)], in: database)
+        var accepting = database
+        accepting.options.date = { (last) throws(StorageError) in
+            CommitDate(microseconds: 1_700_000_000_000_000, after: nil, replacesLast: last == 1_800_000_000)
+        }
+
+        _ = try workOff([], in: accepting)
+
+        #expect(try database.openReader().snapshot { db in try db.committedAt() } == 1_700_000_000)
+    }
+
+    @Test("a start is judged before anything is written, and what judges it may end it")
+    func judged() throws {
+        struct Refused: Error {}
+        let asked = Mutex<[Past?]>([])
+        func open(_ database: Database, refusing: Bool) throws {
+            _ = try database.openForServing(
+                Queue(),
+                judging: { past in
+                    asked.withLock { $0.append(past) }
+                    if refusing { throw Refused() }
+                },
+                starting: { db in try db.run("UPDATE state SET clock = 'wall' WHERE clock IS NULL") }
+            )
+        }
+        try open(database, refusing: false)
+        let before = try database.openReader().snapshot { db in try db.stateVersion() }
+
+        #expect(throws: Refused.self) { try open(database, refusing: true) }
+
+        #expect(try database.openReader().snapshot { db in try db.stateVersion() } == before)
+        #expect(asked.withLock { $0.first } == .some(nil))
+        #expect(asked.withLock { $0.last??.clock } == "wall")
     }
 
     @Test("a start leaves the time of the last commit as it was")
@@ -209,7 +273,7 @@ import Testing
 
         #expect(answers.count == 1)
         #expect(throws: StorageError.self) { try answers[0].get() }
-        #expect(queue.status(now: 0).refusedBatches == 1)
+        #expect(queue.status().refusedBatches == 1)
         #expect(try names() == [])
     }
 
@@ -459,7 +523,7 @@ import Testing
             settings: settings
         )
 
-        let status = queue.status(now: 0)
+        let status = queue.status()
         #expect(status.checkpoints > 10)
         #expect(status.walBytes == 0)
         #expect(try names().count == 30)

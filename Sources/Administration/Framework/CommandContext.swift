@@ -60,8 +60,10 @@ public struct CommandContext: Sendable {
         var database = database
         var file = keyFile
         var scratch: String?
+        let former = FormerDatabase(of: database)
         if try !database.exists() {
             guard makes else { throw missing }
+            try former.check(nil)
             if isDryRun {
                 let folder = try Self.scratchFolder(surroundings.environment["TMPDIR"] ?? "/tmp")
                 scratch = folder
@@ -70,11 +72,23 @@ public struct CommandContext: Sendable {
             }
         }
         do {
-            let now = try now()
-            let connection = try database.openForCommandLine(isMade: makes)
-            try checkClock(connection, at: now)
-            let vault = try Vault.open(connection, of: database, file: file, at: now)
+            let clock = self.clock
+            database.options.date = clock.date
+            let isScratch = scratch != nil
+            let connection = try database.openForCommandLine(isMade: makes) { past in
+                if !isScratch { try former.check(past) }
+                try clock.judge(past)
+            }
+            let now = try connection.snapshot { db in try clock.wall.now(in: db) }
+            let vault = try Vault.open(connection, of: database, file: file, clock: clock.wall)
             return Workspace(connection, vault, self, now, scratch: scratch)
+        } catch let unsure as ClockUnsure {
+            if let scratch { Self.removeScratch(scratch) }
+            guard options.testClock == nil else { throw unsure }
+            throw ClockUnsure(
+                reason:
+                    "\(unsure.reason): set it right, or let a server accept it once (countersign serve --accept-clock)"
+            )
         } catch {
             if let scratch { Self.removeScratch(scratch) }
             throw error
@@ -97,25 +111,37 @@ public struct CommandContext: Sendable {
     }
 
     private func database(in folder: String) -> Database {
-        // The state version is an order and follows real time, also under a test clock.
         var options = Database.Options(now: { SystemTime.microseconds() })
         options.synchronous = surroundings.synchronous
         options.lockWait = settings.lockWait
         return Database(folder: folder, options: options)
     }
 
-    /// Refuses the wrong kind of clock, and a clock that no change should be dated by.
-    private func checkClock(_ connection: borrowing CommandLineConnection, at now: Timestamp) throws {
-        let (mark, lastCommit) = try connection.snapshot { db in
-            (try ServedClock.mark(in: db), Timestamp(secondsSinceEpoch: try db.committedAt()))
+    /// The clock of a command that works on an open database: what it reads, what dates its commits, and what is asked of
+    /// both before anything is written.
+    private struct Clock {
+        let wall: any WallClock
+        let date: @Sendable (_ last: Int64) throws(StorageError) -> CommitDate
+        let judge: Database.Judgment
+    }
+
+    private var clock: Clock {
+        if let path = options.testClock {
+            return Clock(
+                wall: FileClock(path: path),
+                // The state version is an order and follows real time, also under a test clock.
+                date: Database.Options(now: { SystemTime.microseconds() }).date,
+                judge: { past in try ServedClock.check(.test, against: past) }
+            )
         }
-        guard options.testClock == nil else { return try ServedClock.check(.test, against: mark) }
-        try ServedClock.check(.wall, against: mark)
-        let known = lastCommit > .earliest ? lastCommit : nil
-        let watch = ClockGuard(startingAt: SystemTime.reading(), lastCommit: known, isAccepted: false)
-        guard let doubt = watch.doubt else { return }
-        throw ClockUnsure(
-            reason: "\(doubt.text): set it right, or let a server accept it once (countersign serve --accept-clock)"
+        let system = GuardedClock()
+        return Clock(
+            wall: system,
+            date: { (last) throws(StorageError) in try system.date(after: last) },
+            judge: { past in
+                try ServedClock.check(.wall, against: past)
+                system.start(after: past?.committedAt ?? 0, isAccepted: false)
+            }
         )
     }
 

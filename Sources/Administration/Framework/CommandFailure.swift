@@ -76,7 +76,8 @@ extension CommandFailure {
         case let failure as CommandFailure: self = failure
         case let refusal as Refusal: self.init(refusal)
         case let error as StorageError: self.init(code: error.commandCode, error.message)
-        case let fault as VaultFault: self.init(code: "MASTER_KEY", fault.message)
+        case let fault as VaultFault:
+            self.init(code: fault.reason == .databaseLost ? "NO_DATABASE" : "MASTER_KEY", fault.message)
         case let unsure as ClockUnsure: self.init(code: "CLOCK_UNSURE", unsure.reason)
         case let mismatch as ServedClock.Mismatch: self.init(code: "TEST_CLOCK", mismatch.message)
         case let invalid as InvalidMembers: self.init(invalid)
@@ -134,6 +135,7 @@ extension StorageError {
         case .served: "SERVER_RUNNING"
         case .unknownOutcome: "UNKNOWN_OUTCOME"
         case .unavailable, .queueFull, .transactionLost, .noMemory: "UNAVAILABLE"
+        case .clockUnsure: "CLOCK_UNSURE"
         case .misuse, .other: "INTERNAL"
         }
     }

@@ -52,7 +52,8 @@ public struct CommandLineTool: Sendable {
             try output.standard(Array((text.hasSuffix("\n") || text.isEmpty ? text : text + "\n").utf8))
         }
         if !context.options.isQuiet {
-            for note in report.notes { try output.error(Array("note: \(note)\n".utf8)) }
+            // What was done is done, whether or not somebody reads this.
+            for note in report.notes { try? output.error(Array("note: \(note)\n".utf8)) }
         }
         return 0
     }

@@ -18,9 +18,8 @@ struct GatheredCounts: Sendable {
         metrics.set(names.openConnections, connections.open)
         Self.count(names.acceptedConnections, connections.accepted, since: &accepted, in: metrics)
         Self.count(names.refusedConnections, connections.refused, since: &refused, in: metrics)
-        // At the beginning of time no news is old: an idle writer is not asked for a probe, which would be an fsync a
-        // scrape.
-        let status = shared.queue.status(now: 0)
+        // An idle writer is not asked for a probe, which would be an fsync a scrape.
+        let status = shared.queue.status()
         for (bucket, count) in status.batchSizes.enumerated() where bucket < batchSizes.count {
             for _ in 0..<max(0, count - batchSizes[bucket]) { metrics.observe(names.batchJobs, 1 << UInt64(bucket)) }
             batchSizes[bucket] = count

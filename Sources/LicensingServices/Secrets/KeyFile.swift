@@ -157,6 +157,8 @@ public struct VaultFault: Error, Hashable, Sendable, CustomStringConvertible {
         case unwritable
         /// The database has rows and no data keys: it is damaged.
         case noDataKeys
+        /// The folder has a key and no database.
+        case databaseLost
     }
 
     /// What went wrong, for programs.

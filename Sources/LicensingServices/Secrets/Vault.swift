@@ -1,5 +1,5 @@
 internal import Cryptography
-public import Licensing
+internal import Licensing
 public import Storage
 
 /// The data keys of a database, opened by its master key.
@@ -17,21 +17,21 @@ public struct Vault: Sendable {
 
     /// Opens the data keys for a server that has just opened, and perhaps made, the database.
     ///
-    /// - Throws: As `open(_:of:file:at:)`; `StorageError` where the database cannot be opened.
-    public static func open(_ database: Database, file: KeyFile, at now: Timestamp) throws -> Vault {
+    /// - Throws: As `open(_:of:file:clock:)`; `StorageError` where the database cannot be opened.
+    public static func open(_ database: Database, file: KeyFile, clock: any WallClock) throws -> Vault {
         let connection = try database.openForCommandLine(isMade: false)
-        return try open(connection, of: database, file: file, at: now)
+        return try open(connection, of: database, file: file, clock: clock)
     }
 
     /// Opens the data keys; makes them, and the master key where its file is not there, when the database is new.
     ///
     /// - Throws: `VaultFault` for a database without its key, with another's, or a key that others can read;
-    ///   `StorageError`; `CryptographyError` without randomness.
+    ///   `StorageError`; `CryptographyError` without randomness; `ClockUnsure` where keys are to be made.
     public static func open(
         _ connection: borrowing CommandLineConnection,
         of database: Database,
         file: KeyFile,
-        at now: Timestamp
+        clock: any WallClock
     ) throws -> Vault {
         if try connection.snapshot({ db in try DataKeyStore.exist(in: db) }) {
             return try reopen(connection, of: database, file: file, at: now)
@@ -48,7 +48,7 @@ public struct Vault: Sendable {
         let wrapped = try DataKeyStore.Wrapped(fresh, under: master)
         let isMade = try connection.write { db in
             guard try !DataKeyStore.exist(in: db) else { return false }
-            try DataKeyStore.write(wrapped, at: now, in: db)
+            try DataKeyStore.write(wrapped, at: try clock.now(in: db), in: db)
             return true
         }
         if isMade { return Vault(keys: fresh, file: file, isNew: true) }

@@ -11,7 +11,12 @@ public struct FileClock: WallClock {
     /// - Parameter path: The file's path.
     public init(path: String) { self.path = path }
 
-    /// See `WallClock`.
+    /// See `WallClock`; nothing is compared with it.
+    public func now(after lastCommit: Int64) throws(ClockUnsure) -> Timestamp { try now() }
+
+    /// The instant in the file.
+    ///
+    /// - Throws: `ClockUnsure` where there is none.
     public func now() throws(ClockUnsure) -> Timestamp {
         guard let text = contents() else { throw ClockUnsure(reason: "the test clock \(path) cannot be read") }
         let trimmed = text.split(whereSeparator: \.isWhitespace).first ?? ""

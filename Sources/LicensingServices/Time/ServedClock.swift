@@ -30,8 +30,18 @@ public enum ServedClock: String, Hashable, Sendable {
 
     /// Refuses a clock that does not go with the mark; before the first start either does.
     ///
-    /// - Throws: `Mismatch`.
-    public static func check(_ clock: ServedClock, against mark: ServedClock?) throws(Mismatch) {
+    /// - Throws: `Mismatch`, and `StorageError` for a mark that is none.
+    public static func check(_ clock: ServedClock, against past: Past?) throws {
+        let mark = try past?.clock.map { word in
+            guard let mark = ServedClock(rawValue: word) else {
+                throw StorageError(.corrupt, "the database is marked with a clock that does not exist")
+            }
+            return mark
+        }
+        try check(clock, against: mark)
+    }
+
+    private static func check(_ clock: ServedClock, against mark: ServedClock?) throws(Mismatch) {
         switch (mark, clock) {
         case (nil, _), (.wall?, .wall), (.test?, .test): return
         case (.wall?, .test):

@@ -1,3 +1,4 @@
+import CountersignAPI
 import Diagnostics
 import Licensing
 import LicensingServices
@@ -10,75 +11,73 @@ struct ServedDatabase {
     /// What requests read.
     let clock: any WallClock
     /// Which of both clocks it is.
-    let kind: ServedClock
-    /// Only this is looked at once a second; `nil` under a test clock.
+    private let kind: ServedClock
+    /// The same as `clock`; `nil` under a test clock, with which nothing is compared.
     private let guarded: GuardedClock?
+    private let acceptsClock: Bool
 
-    /// Judges the clock by the last commit, before anything is opened for writing.
+    /// Names the folder and the clock; nothing is opened yet.
     ///
-    /// - Throws: `ServedClock.Mismatch`, `StorageError`, `ClockUnsure` for a test clock that cannot be read.
-    static func judge(
-        _ configuration: Configuration,
-        testClock: String?,
-        acceptsClock: Bool,
-        log: Log
-    ) throws -> ServedDatabase {
-        let file = testClock.map { FileClock(path: $0) }
-        let kind: ServedClock = file == nil ? .wall : .test
-        if let file {
-            let now = try file.now()
-            log.warning("test_clock_in_use", ["file": .string(file.path), "now": .string(now.rfc3339)])
-        }
-        let known = try past(of: Database(folder: configuration.data, options: Database.Options(now: { nil })))
-        try ServedClock.check(kind, against: known.mark)
-        let clock: any WallClock
-        let guarded: GuardedClock?
-        if let file {
-            (clock, guarded) = (file, nil)
+    /// - Throws: `ClockUnsure` for a test clock that cannot be read.
+    init(_ configuration: Configuration, testClock: String?, acceptsClock: Bool, log: Log) throws {
+        var options: Database.Options
+        if let testClock {
+            let file = FileClock(path: testClock)
+            log.warning("test_clock_in_use", ["file": .string(file.path), "now": .string(try file.now().rfc3339)])
+            (clock, kind, guarded) = (file, .test, nil)
+            // The state version is an order: it follows real time also under a test clock.
+            options = Database.Options(now: { SystemTime.microseconds() })
         } else {
-            let system = GuardedClock(lastCommit: known.lastCommit, isAccepted: acceptsClock)
-            (clock, guarded) = (system, system)
-            if let doubt = system.doubt { log.error("clock_unsure", ["reason": .string(doubt)]) }
+            let system = GuardedClock()
+            (clock, kind, guarded) = (system, .wall, system)
+            options = Database.Options(date: { (last) throws(StorageError) in try system.date(after: last) })
         }
-        // The state version is an order: it follows real time also under a test clock.
-        var options = Database.Options(now: { guarded?.doubt == nil ? SystemTime.microseconds() : nil })
         options.lockWait = .seconds(configuration.lockWaitSeconds)
-        return ServedDatabase(
-            database: Database(folder: configuration.data, options: options),
-            clock: clock,
-            kind: kind,
-            guarded: guarded
+        database = Database(folder: configuration.data, options: options)
+        self.acceptsClock = acceptsClock
+    }
+
+    /// Opens the database, and judges the clock by what it remembers in the transaction that the start begins with:
+    /// whatever another process did until then, or keeps locked for a while, nothing is served unjudged.
+    ///
+    /// - Throws: `ServedClock.Mismatch`, `StorageError`; `VaultFault` where the folder has lost its database.
+    func open(_ queue: APIWriterQueue, settings: APIWriter.Settings, log: Log) throws -> sending APIWriter {
+        let (kind, guarded, acceptsClock) = (kind, guarded, acceptsClock)
+        let former = FormerDatabase(of: database)
+        if try !database.exists() { try former.check(nil) }
+        let writer = try database.openForServing(
+            queue,
+            settings: settings,
+            judging: { past in
+                try former.check(past)
+                try ServedClock.check(kind, against: past)
+                guarded?.start(after: past?.committedAt ?? 0, isAccepted: acceptsClock)
+            },
+            starting: { db in try ServedClock.record(kind, in: db) }
         )
+        tell(guarded?.look(lastCommit: 0).changes, log)
+        return writer
     }
 
-    private static func past(of database: Database) throws -> (mark: ServedClock?, lastCommit: Timestamp?) {
-        guard try database.exists() else { return (nil, nil) }
-        do {
-            let reader = try database.openReader()
-            return try reader.snapshot { db in
-                let committed = try db.committedAt()
-                return (
-                    try ServedClock.mark(in: db),
-                    committed > 0 ? Timestamp(secondsSinceEpoch: committed) : nil
-                )
-            }
-        } catch is StorageError {
-            // A start that was killed left a file without tables, or something is wrong: the opening that follows makes
-            // what is missing, or tells what is wrong with its fix.
-            return (nil, nil)
-        }
-    }
-
-    /// Compares the clock with the newest commit; tells when trust is lost or won.
-    func watchClock(through reader: borrowing Reader, log: Log) {
-        guard let guarded else { return }
+    /// Tells when trust in the clock is lost or won; to be called once a second.
+    ///
+    /// - Returns: whether the last commit has a wrong date, so that another is called for.
+    func watchClock(through reader: borrowing Reader, log: Log) -> Bool {
+        guard let guarded else { return false }
+        // Where it cannot be read, what is known of it still counts.
         let committed = (try? reader.snapshot { db in try db.committedAt() }) ?? 0
-        let changed = guarded.observe(lastCommit: committed > 0 ? Timestamp(secondsSinceEpoch: committed) : nil)
-        guard changed else { return }
-        if let doubt = guarded.doubt {
-            log.error("clock_unsure", ["reason": .string(doubt)])
-        } else {
-            log.info("clock_sure")
+        let (changes, isDateWrong) = guarded.look(lastCommit: committed)
+        tell(changes, log)
+        return isDateWrong
+    }
+
+    private func tell(_ changes: [GuardedClock.Change]?, _ log: Log) {
+        for change in changes ?? [] {
+            switch change {
+            case .lost(let reason): log.error("clock_unsure", ["reason": .string(reason)])
+            case .won: log.info("clock_sure")
+            case .disbelieved(let reason): log.error("commit_date_wrong", ["reason": .string(reason)])
+            }
         }
     }
 }

@@ -16,6 +16,8 @@ struct ServerProcess: ~Copyable {
     private let reader: Reader
     private var signals: ProcessSignals
     private var configuration: Configuration
+    /// What the log was told of the database's trouble.
+    private var isTroubleTold = false
 
     /// Opens everything in the order in which a fault is best told, starts the server, and says where it listens.
     ///
@@ -34,7 +36,7 @@ struct ServerProcess: ~Copyable {
             let descriptors = DescriptorLimit.raise()
             _ = try context.database.becomeOwner()
             let queue = APIWriterQueue(capacity: configuration.limits.writerQueue)
-            let served = try ServedDatabase.judge(
+            let served = try ServedDatabase(
                 configuration,
                 testClock: context.options.testClock,
                 acceptsClock: acceptsClock,
@@ -42,12 +44,9 @@ struct ServerProcess: ~Copyable {
             )
             var settings = APIWriter.Settings()
             settings.idle = APIServer.idleWork(clock: served.clock)
-            let writer = try served.database.openForServing(queue, settings: settings)
-            let kind = served.kind
-            try writer.write { db in try ServedClock.record(kind, in: db) }
-            let now = context.options.testClock == nil ? SystemTime.timestamp() : try served.clock.now()
+            let writer = try served.open(queue, settings: settings, log: log)
             let file = KeyFile(configured: configuration.masterKeyFile, folder: configuration.data)
-            let vault = try Vault.open(served.database, file: file, at: now)
+            let vault = try Vault.open(served.database, file: file, clock: served.clock)
             let demonstration = isDemo ? try Demonstration.prepare(context) : nil
             let services = Services(
                 keys: vault.keys,
@@ -140,11 +139,13 @@ struct ServerProcess: ~Copyable {
         }
     }
 
-    /// Serves until a signal ends it; looks after the clock once a second, and reads the configuration anew on SIGHUP.
+    /// Serves until a signal ends it; looks after the clock and the database's files once a second, and reads the
+    /// configuration anew on SIGHUP.
     mutating func run(reloading load: () throws -> Configuration) {
         while true {
             switch signals.wait(seconds: 1) {
-            case .timeout: served.watchClock(through: reader, log: log)
+            case .timeout:
+                watchDatabase(commits: served.watchClock(through: reader, log: log))
             case .reload: reload(load)
             case .stop:
                 log.info("stopping")
@@ -154,6 +155,18 @@ struct ServerProcess: ~Copyable {
                 log.stop()
                 return
             }
+        }
+    }
+
+    /// Tells when the database cannot be used any more, and when it can again.
+    private mutating func watchDatabase(commits: Bool) {
+        let trouble = server.lookAfterDatabase(commits: commits)
+        guard (trouble != nil) != isTroubleTold else { return }
+        isTroubleTold = trouble != nil
+        if let trouble {
+            log.error("database_unusable", ["reason": .string(trouble.description)])
+        } else {
+            log.info("database_usable")
         }
     }
 
