@@ -180,20 +180,23 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
     ) -> [Submission] {
         let wait = database.options.batchWait.nanoseconds
         var batch = batch
-        while let oldest = batch.first {
+        // Origins take turns in a batch: its first job need not be its oldest.
+        while let oldest = batch.map(\.arrivedAt).min() {
             do throws(StorageError) {
                 if hasFailed { throw StorageError(.unavailable, "the writer has given up") }
-                try begin(until: oldest.arrivedAt &+ wait)
+                try begin(until: oldest &+ wait)
                 return batch
             } catch {
-                var refused = batch[...]
+                var refused = batch
                 if error.category == .busy {
-                    // In the order of arrival; those whose time is over within one more try go with the oldest.
+                    // Those whose time is over within one more try go with the oldest.
                     let now = MonotonicClock.nanoseconds() &+ Self.tryNanoseconds
-                    refused = batch.prefix { $0.arrivedAt == oldest.arrivedAt || $0.arrivedAt &+ wait <= now }
+                    refused = batch.filter { $0.arrivedAt == oldest || $0.arrivedAt &+ wait <= now }
+                    batch.removeAll { $0.arrivedAt == oldest || $0.arrivedAt &+ wait <= now }
+                } else {
+                    batch = []
                 }
                 answers = refused.map { Answer(ticket: $0.ticket, result: .failure(error)) }
-                batch.removeFirst(refused.count)
                 report(answers.count, error)
                 queue.report { $0.refusedBatches += 1 }
                 deliver(&answers)

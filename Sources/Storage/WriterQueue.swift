@@ -3,7 +3,8 @@ internal import SystemPrimitives
 
 /// What waits for the writer: loops put jobs in, the writer takes everything that waits.
 ///
-/// Bounded: a full queue refuses, and one origin may fill a quarter of it, so that no one shuts out the others.
+/// Bounded: a full queue refuses, and one origin may fill a quarter of it and takes turns with the others, so that no one
+/// shuts them out (`FairQueue`).
 /// `Ticket` says where the answer belongs, `Reply` is what a job returns.
 public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
     /// One write, run in the writer's transaction.
@@ -43,10 +44,7 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
     enum Wake { case jobs, idle, stopped }
 
     private struct State {
-        var waiting: [Submission?]  // a ring
-        var head = 0
-        var count = 0
-        var ofOrigin: [UInt64: Int] = [:]
+        var waiting: FairQueue<Submission>
         var isStopped = false
         var isAsleep = false
         var isProbeWanted = false
@@ -55,15 +53,10 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
 
     private let state: Guarded<State>
     private let bell = DispatchSemaphore(value: 0)
-    private let capacity: Int
-    private let quarter: Int
 
     /// An empty queue for at most `capacity` jobs, at least 4.
     public init(capacity: Int = 4096) {
-        precondition(capacity >= 4, "a queue holds at least 4 jobs, one for each quarter")
-        self.capacity = capacity
-        quarter = capacity / 4
-        state = Guarded(State(waiting: Array(repeating: nil, count: capacity)))
+        state = Guarded(State(waiting: FairQueue(capacity: capacity)))
     }
 
     /// Takes over the jobs there is room for; those that are refused stay in `submissions`, in their order.
@@ -80,16 +73,12 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
             var refused: [Submission] = []
             var accepted = 0
             for var submission in arriving {
-                let ofOrigin = state.ofOrigin[submission.origin, default: 0]
-                guard !state.isStopped, state.count < capacity, ofOrigin < quarter else {
-                    refused.append(submission)
-                    continue
-                }
                 submission.arrivedAt = now
-                state.waiting[(state.head + state.count) % capacity] = submission
-                state.count += 1
-                state.ofOrigin[submission.origin] = ofOrigin + 1
-                accepted += 1
+                if !state.isStopped && state.waiting.append(submission, of: submission.origin) {
+                    accepted += 1
+                } else {
+                    refused.append(submission)
+                }
             }
             state.status.refused += refused.count
             let wakes = state.isAsleep && accepted > 0
@@ -115,7 +104,7 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
     public func status(now: Int64) -> WriterStatus {
         let (status, isOld) = state.withLock { state -> (WriterStatus, Bool) in
             var status = state.status
-            status.waiting = state.count
+            status.waiting = state.waiting.count
             return (status, now - (status.lastTriedAt ?? 0) >= 1_000_000 && !state.isProbeWanted)
         }
         if isOld { wake { state in state.isProbeWanted = true } }
@@ -133,11 +122,11 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
 
     // MARK: The writer's side
 
-    /// Takes up to `limit` jobs, waiting for the first until `deadline` (monotonic nanoseconds; `nil`: forever).
+    /// Takes up to `limit` jobs, of the origins in turn, waiting for the first until `deadline` (monotonic nanoseconds; `nil`: forever).
     func take(into batch: inout [Submission], limit: Int, deadline: UInt64?) -> Wake {
         while true {
             let (taken, wake) = state.withLock { state -> ([Submission], Wake?) in
-                if state.count > 0 { return (take(limit, from: &state), .jobs) }
+                if !state.waiting.isEmpty { return (take(limit, from: &state), .jobs) }
                 if state.isStopped { return ([], .stopped) }
                 if state.isProbeWanted { return ([], .idle) }
                 state.isAsleep = true
@@ -166,19 +155,13 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
 
     private func take(_ limit: Int, from state: inout State) -> [Submission] {
         var taken: [Submission] = []
-        taken.reserveCapacity(min(limit, state.count))
-        while taken.count < limit, state.count > 0, let submission = state.waiting[state.head].take() {
-            state.head = (state.head + 1) % capacity
-            state.count -= 1
-            let left = state.ofOrigin[submission.origin, default: 1] - 1
-            state.ofOrigin[submission.origin] = left > 0 ? left : nil
-            taken.append(submission)
-        }
+        taken.reserveCapacity(min(limit, state.waiting.count))
+        while taken.count < limit, let submission = state.waiting.popFirst() { taken.append(submission) }
         return taken
     }
 
     /// Whether jobs wait.
-    var isEmpty: Bool { state.withLock { $0.count == 0 } }
+    var isEmpty: Bool { state.withLock { $0.waiting.isEmpty } }
 
     /// Whether a probe was asked for; taken back by asking.
     func takeProbe() -> Bool {
