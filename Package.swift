@@ -117,7 +117,7 @@ let package = Package(
             name: "CountersignAPITests",
             dependencies: [
                 "CountersignAPI", "HTTPServer", "LicensingServices", "Licensing", "Storage", "Bundles", "StrictJSON",
-                "Cryptography", "CountersignWire", "Diagnostics", "AppStore", "StoreTestSupport",
+                "Cryptography", "CountersignWire", "Diagnostics", "AppStore", "StoreTestSupport", "CFaultyVFS",
             ]
         ),
         .testTarget(

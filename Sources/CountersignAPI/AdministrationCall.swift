@@ -128,7 +128,7 @@ struct AdministrationCall {
             return done
         }
         guard !isDryRun else {
-            return .write(for: caller.origin) { db -> Done in
+            return .write(for: caller.origin) { db, _ -> Done in
                 var done = try decide(db)
                 done.isDryRun = true
                 throw DryRun(answer: .json(.ok, try render(done)))
@@ -136,7 +136,7 @@ struct AdministrationCall {
                 .json(.ok, try render(done))
             }
         }
-        return .write(for: caller.origin) { db -> Done in
+        return .write(for: caller.origin) { db, _ -> Done in
             guard let call else { return try decide(db) }
             let outcome = try call.perform(at: now, in: db) { kept in
                 try Done(kept, service, at: now, in: db)

@@ -13,11 +13,11 @@ protocol AppBody: Sendable {
 
 /// A call that asks: answered from the snapshot in which the caller was recognized, unless something must be written first.
 protocol AppQuestion: AppBody {
-    /// Whether it counts toward the vendor's quota of validations.
-    static var isValidation: Bool { get }
-
     /// What one snapshot says.
     associatedtype Facts: Sendable
+
+    /// Whether the answer counts toward the vendor's quota of validations.
+    func isValidation(_ facts: Facts) -> Bool
 
     /// Reads the facts.
     func facts(for contact: Contact, install: Install?, in db: borrowing Snapshot) throws -> Facts
@@ -32,13 +32,13 @@ protocol AppQuestion: AppBody {
 }
 
 extension AppQuestion {
-    static var isValidation: Bool { false }
+    func isValidation(_ facts: Facts) -> Bool { false }
 
     func write(before facts: Facts, for contact: Contact) -> QuestionWrite? { nil }
 }
 
 /// What a question has written before it is answered; returns why it is refused all the same.
-typealias QuestionWrite = @Sendable (borrowing WriteTransaction) throws -> LimitExceeded?
+typealias QuestionWrite = @Sendable (borrowing WriteTransaction, Charges) throws -> LimitExceeded?
 
 /// A call that changes something: decided and recorded in the writer's transaction.
 protocol AppAction: AppBody {
@@ -65,7 +65,8 @@ struct AppEnvelope: Sendable {
     let token: PresentedToken
     let now: Timestamp
     let body: [UInt8]
-    let idempotencyHeader: [String]
+    /// Nil for a line that is not in UTF-8.
+    let idempotencyHeader: [String?]
     let mediaTypeProblem: Problem?
     let client: ClientKey?
     let limiter: RateLimiter
@@ -93,7 +94,7 @@ struct AppEnvelope: Sendable {
     func read<Body: AppBody, Facts: Sendable>(
         _: Body.Type,
         _ services: Services,
-        isValidation: Bool = false,
+        isValidation: (Body, Facts) -> Bool = { _, _ in false },
         in db: borrowing Snapshot,
         facts: (Body, Contact, borrowing Snapshot) throws -> (Install?, Facts)
     ) throws -> Reading<Body, Facts> {
@@ -133,10 +134,11 @@ struct AppEnvelope: Sendable {
             let row = try contact.row(in: db)
             guard try contact.holdsSeat(of: key, row, in: db) else { return .refused(wrongKeyLimit, contact, row) }
         }
-        if isValidation, let limit = try contact.countValidation(in: db) {
-            return .refused(limit, contact, try contact.row(in: db))
-        }
         let (install, facts) = try facts(body, contact, db)
+        // Last: what is not answered, or not about a license, is not counted.
+        if isValidation(body, facts), let limit = try contact.countValidation(in: db) {
+            return .refused(limit, contact, install)
+        }
         return .call(body, contact, install, facts)
     }
 }
@@ -152,7 +154,7 @@ extension LoopState {
         let services = services
         let envelope = try AppEnvelope(request, in: self)
         let reading = try reader.snapshot { db in
-            try envelope.read(Question.self, services, isValidation: Question.isValidation, in: db) {
+            try envelope.read(Question.self, services, isValidation: { $0.isValidation($1) }, in: db) {
                 question,
                 contact,
                 db in
@@ -165,15 +167,16 @@ extension LoopState {
         case .call(let question, let contact, let install, let facts):
             let isNew = contact.mustBeRecorded(install)
             let write = question.write(before: facts, for: contact)
+            let giveBack = question.isValidation(facts) ? contact.givingValidationBack : nil
             guard isNew || write != nil else {
                 note(contact, install)
-                return .reply(try question.response(to: facts, for: contact, in: &self))
+                return .reply(try undoing(giveBack) { try question.response(to: facts, for: contact, in: &self) })
             }
-            try lookAtFirstContacts(contact, install)
-            return .write(for: contact.origin) { db in
-                if contact.isFirst(install) { try contact.passFirstContact(in: db) }
+            try undoing(giveBack) { try lookAtFirstContacts(contact, install) }
+            return .write(for: contact.origin, after: giveBack) { db, charges in
+                if contact.isFirst(install) { try contact.passFirstContact(charges, in: db) }
                 // The question's own write first: it must see what there was before this contact, to tell a new trial.
-                let refusal = try write?(db)
+                let refusal = try write?(db, charges)
                 if isNew { try contact.record(in: db) }
                 return refusal
             } then: { refusal, context in
@@ -207,8 +210,8 @@ extension LoopState {
         case .refused(let error, let contact, let install): return try refuse(error, contact, install)
         case .call(let action, let contact, let install, _):
             try lookAtFirstContacts(contact, install)
-            return .write(for: contact.origin) { db in
-                if contact.isFirst(install) { try contact.passFirstContact(in: db) }
+            return .write(for: contact.origin) { db, charges in
+                if contact.isFirst(install) { try contact.passFirstContact(charges, in: db) }
                 return try action.perform(for: contact, in: db)
             } then: { result, context in
                 context.trace(contact, nil)
@@ -224,8 +227,8 @@ extension LoopState {
             throw error
         }
         try lookAtFirstContacts(contact, install)
-        return .write(for: contact.origin) { db in
-            if contact.isFirst(install) { try contact.passFirstContact(in: db) }
+        return .write(for: contact.origin) { db, charges in
+            if contact.isFirst(install) { try contact.passFirstContact(charges, in: db) }
             try contact.record(in: db)
         } then: { _, context in
             context.trace(contact, nil)
@@ -243,13 +246,23 @@ extension LoopState {
     /// Refuses what would be a first contact before it comes to the writer, where its address has none left. It is counted
     /// when it is written.
     func lookAtFirstContacts(_ contact: Contact, _ install: Install?) throws(LimitExceeded) {
-        if contact.isFirst(install) { try contact.pass(.firstContacts, takes: false) }
+        if contact.isFirst(install) { try contact.look(.firstContacts) }
     }
 
     mutating func trace(_ contact: Contact, _ install: Install?) {
         trace.client = contact.client
         trace.credential = contact.credential
         trace.install = install?.id
+    }
+}
+
+/// Does something that may throw, after which what was counted for it is given back.
+private func undoing<Result>(_ giveBack: (() -> Void)?, _ body: () throws -> Result) throws -> Result {
+    do {
+        return try body()
+    } catch {
+        giveBack?()
+        throw error
     }
 }
 
@@ -266,6 +279,11 @@ extension Contact {
         case .counted: return nil
         case .usedUp(let use): return LimitExceeded(use, at: now)
         }
+    }
+
+    /// Takes back the one validation that was counted for this call, should it not be answered.
+    fileprivate var givingValidationBack: @Sendable () -> Void {
+        { services.validations.giveBack(by: caller.vendor.id, at: now) }
     }
 
     /// Records the install's contact.

@@ -13,7 +13,7 @@ struct AppRequestReader {
     /// The members, for those that one route alone takes.
     var members: MemberReader
     private let body: JSONValue
-    private let idempotencyHeader: [String]
+    private let idempotencyHeader: [String?]
     private let caller: Caller
     private let keys: DataKeys
     private let fingerprint: Digest256?
@@ -31,9 +31,9 @@ struct AppRequestReader {
 
     /// Reads what all calls of apps may say.
     ///
-    /// - Parameter idempotencyHeader: the values of `Idempotency-Key`.
+    /// - Parameter idempotencyHeader: the values of `Idempotency-Key`, nil for one that is no UTF-8.
     /// - Throws: `InvalidMembers` when the value is no object.
-    init(_ value: JSONValue, idempotencyHeader: [String] = [], for caller: Caller, keys: DataKeys) throws {
+    init(_ value: JSONValue, idempotencyHeader: [String?] = [], for caller: Caller, keys: DataKeys) throws {
         members = try MemberReader(value)
         body = value
         self.idempotencyHeader = idempotencyHeader

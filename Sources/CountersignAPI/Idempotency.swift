@@ -41,8 +41,14 @@ struct IdempotentCall: Hashable, Sendable {
     /// The client's key, of `Idempotency-Key` or of the member `idempotency_key`; nil where there is none.
     ///
     /// One that is empty, too long or differs from the other is remembered as invalid, at the member's pointer.
-    static func key(in members: inout MemberReader, header: [String]) -> String? {
-        var given = header
+    ///
+    /// - Parameter header: the field's values, nil for one that is no UTF-8: repaired, two keys could be one.
+    static func key(in members: inout MemberReader, header: [String?]) -> String? {
+        var given = header.compactMap(\.self)
+        guard given.count == header.count else {
+            members.refuse("idempotency_key", "must be in UTF-8")
+            return nil
+        }
         if let member = members.text("idempotency_key", maximum: .max) { given.append(member) }
         guard let key = given.first else { return nil }
         guard given.allSatisfy({ $0.utf8.elementsEqual(key.utf8) }) else {

@@ -6,8 +6,6 @@ import Storage
 
 /// `POST /v1/validate`: a question; claims nothing.
 struct Validate: AppQuestion {
-    static var isValidation: Bool { true }
-
     let install: InstallClaim?
     let key: KeyClaim
 
@@ -31,6 +29,9 @@ struct Validate: AppQuestion {
         /// Nil where the question named no install.
         let state: InstallState?
     }
+
+    /// A key that nobody has counts for nobody: whoever has no license must not use up what others' customers need.
+    func isValidation(_ facts: Facts) -> Bool { facts.judgment != nil }
 
     func facts(for contact: Contact, install row: Install?, in db: borrowing Snapshot) throws -> Facts {
         let found = try LicenseFinder.find(key, of: contact.caller, in: db)
@@ -205,7 +206,7 @@ extension Contact {
     /// The job that renews the calling install's lease, where one is still due.
     fileprivate func renewal(of key: KeyClaim) -> QuestionWrite? {
         guard let install else { return nil }
-        return { db in
+        return { db, _ in
             _ = try services.seats.renewLease(key, on: install, for: caller, at: now, in: db)
             return nil
         }

@@ -73,7 +73,8 @@ public enum ClientAddress: Hashable, Sendable {
 extension HTTPRequest {
     /// Who sent the request; see `ClientAddress`.
     public func client(trusting proxies: [NetworkPrefix]) -> ClientAddress {
-        let lines = proxies.isEmpty ? [] : headers("x-forwarded-for")
+        // What was repaired here can only be garbage: addresses are in ASCII.
+        let lines = proxies.isEmpty ? [] : allHeaderBytes("x-forwarded-for").map { String(decoding: $0, as: UTF8.self) }
         return ClientAddress(peer: peer, trusting: proxies) { lines }
     }
 }

@@ -61,28 +61,35 @@ public struct HTTPRequest: ~Escapable {
         body.withUnsafeBytes { [UInt8]($0) }
     }
 
-    /// The first value of a field, without surrounding space; `nil` where there is none.
-    ///
-    /// Bytes that are no UTF-8 are replaced.
+    /// The first value of a field, without surrounding space; `nil` where there is none, or where it is no UTF-8.
     ///
     /// - Parameter name: in lower case.
     public func header(_ name: StaticString) -> String? {
         bytes.withUnsafeBytes { bytes in
             for field in head.fields where bytes.slice(field.name).equalsIgnoringCase(name) {
-                return String(decoding: bytes.slice(field.value), as: UTF8.self)
+                return String(validating: bytes.slice(field.value), as: UTF8.self)
             }
             return nil
         }
     }
 
-    /// All values of a field, one for each of its lines, in their order.
+    /// All values of a field, one for each of its lines, in their order; `nil` for one that is no UTF-8.
+    ///
+    /// Never repaired: two values that differ would be one text.
     ///
     /// - Parameter name: in lower case.
-    public func headers(_ name: StaticString) -> [String] {
+    public func headers(_ name: StaticString) -> [String?] {
+        allHeaderBytes(name).map { String(validating: $0, as: UTF8.self) }
+    }
+
+    /// The bytes of all values of a field, one for each of its lines, in their order.
+    ///
+    /// - Parameter name: in lower case.
+    func allHeaderBytes(_ name: StaticString) -> [[UInt8]] {
         bytes.withUnsafeBytes { bytes in
-            var values: [String] = []
+            var values: [[UInt8]] = []
             for field in head.fields where bytes.slice(field.name).equalsIgnoringCase(name) {
-                values.append(String(decoding: bytes.slice(field.value), as: UTF8.self))
+                values.append([UInt8](bytes.slice(field.value)))
             }
             return values
         }

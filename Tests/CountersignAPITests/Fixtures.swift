@@ -75,13 +75,19 @@ struct Catalog: Sendable {
     /// Makes the catalog in a new database, and the writer behind it.
     static func open(
         settings: ProductSettings = ProductSettings(),
-        queueCapacity: Int = 4096
+        queueCapacity: Int = 4096,
+        vfs: String? = nil
     ) throws -> sending OpenCatalog {
         let folder = try TemporaryFolder()
         let clock = SettableClock(start)
         var options = Database.Options(now: { 1_800_000_000_000_000 })
         options.synchronous = .off
         options.lockWait = .seconds(5)
+        if let vfs {
+            // A disk that can be told to fail must be asked.
+            options.synchronous = .full
+            options.vfs = vfs
+        }
         let database = Database(folder: folder.path, options: options)
         let queue = APIWriterQueue(capacity: queueCapacity)
         let writer = try database.openForServing(queue)
@@ -296,13 +302,13 @@ struct TestAPI: ~Copyable {
                 let render: Render<LoopState>
                 var wrote = true
                 switch job.work {
-                case .write(let work): render = try writer.write(work)
+                case .write(let work): render = try write(work, job.counted)
                 case .compute(let work):
                     switch try work(&chains) {
                     case .answer(let answer):
                         render = answer
                         wrote = false
-                    case .write(let work): render = try writer.write(work)
+                    case .write(let work): render = try write(work)
                     }
                 }
                 do {
@@ -313,6 +319,23 @@ struct TestAPI: ~Copyable {
             }
         } catch {
             return Received(context.response(to: error, for: outline), wrote: false)
+        }
+    }
+
+    /// Does one job, and charges for it as the writer would.
+    private func write(_ work: WriteJob, _ counted: (@Sendable () -> Void)? = nil) throws -> Render<LoopState> {
+        let charges = Charges(context.shared.limiter)
+        if let counted { charges.add(counted) }
+        do {
+            let render = try writer.write { db in
+                charges.begin()
+                return try work(db, charges)
+            }
+            charges.settle(isCommitted: true)
+            return render
+        } catch {
+            charges.settle(isCommitted: false)
+            throw error
         }
     }
 
@@ -328,7 +351,7 @@ struct TestAPI: ~Copyable {
         return jobs.map { job in
             do {
                 guard case .write(let work) = job.work else { throw NothingWritten() }
-                return Received(try writer.write(work)(&context), wrote: true)
+                return Received(try write(work, job.counted)(&context), wrote: true)
             } catch {
                 return Received(context.response(to: error, for: .test()), wrote: false)
             }

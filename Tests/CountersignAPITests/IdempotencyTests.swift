@@ -153,6 +153,25 @@ import Testing
         #expect(members.invalid.map(\.pointer.description) == (isValid ? [] : ["/idempotency_key"]))
     }
 
+    @Test(
+        "a key that is no UTF-8 is invalid: repaired, it could be another one",
+        arguments: [
+            ("/v1/meters/consume", #"{"install_id":"\#(installID(1))","meter":"run"}"#),
+            ("/v1/admin/licenses", #"{"product":"acme/editor","plan":"pro"}"#),
+        ]
+    )
+    func unreadableKey(path: String, body: String) throws {
+        var api = try TestAPI.open()
+        let token = path.contains("admin") ? api.catalog.secretToken : api.catalog.appToken
+        let text = request("POST", path, token: token, fields: ["Idempotency-Key: M#ller-1"], body: body)
+
+        for byte in UInt8(0x80)...0xFF {
+            let answer = api.sendBytes(text.utf8.map { $0 == UInt8(ascii: "#") ? byte : $0 })
+            #expect(answer.status == 400)
+            #expect(answer.pointers == ["/idempotency_key"])
+        }
+    }
+
     @Test("old records are removed, young ones stay")
     func removal() throws {
         let api = try TestAPI.open()

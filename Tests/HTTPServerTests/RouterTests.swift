@@ -34,7 +34,8 @@ import Testing
             ("HEAD", "/health", "health HEAD /health"), ("GET", "/%68ealt%68", "health GET /health"),
             ("GET", "/items", "list"), ("GET", "/items/7", "item 7"), ("GET", "/items/a%2Db~%5F", "item a-b~_"),
             ("DELETE", "/items/7/parts/8", "part 7 8"), ("GET", "/items/7/fixed", "fixed"),
-            ("GET", "http://h/items", "list"),
+            ("GET", "http://h/items", "list"), ("GET", "http://h", "root"), ("GET", "HTTPS://h:1?x=/items", "root"),
+            ("HEAD", "http://h", "root"),
         ]
     )
     func found(method: String, path: String, body: String) throws {
@@ -52,7 +53,8 @@ import Testing
             "/nowhere", "/health/", "//health", "/./health", "/items/../health", "/items/", "/items//parts/8",
             "/items/.",
             "/items/%2e%2E", "/items/a%2Fb", "/items/a%20b", "/health%", "/health%zz", "/health%00", "/HEALTH",
-            "/items/7/", "/items/7/parts",
+            "/items/7/", "/items/7/parts", String(repeating: "/", count: 8_000),
+            "/items" + String(repeating: "/x", count: 4_000),
         ]
     )
     func notFound(path: String) {
@@ -64,6 +66,9 @@ import Testing
         arguments: [
             ("POST", "/health", "GET, HEAD"), ("DELETE", "/items", "GET, HEAD, POST"),
             ("GET", "/items/7/parts/8", "DELETE"), ("OPTIONS", "/health", "GET, HEAD"),
+            ("BREW", "/health", "GET, HEAD"), ("BREW", "http://h/health", "GET, HEAD"),
+            ("BREW", "http://h", "GET, HEAD"),
+            ("OPTIONS", "http://h?", "GET, HEAD"),
         ]
     )
     func otherMethod(method: String, path: String, allow: String) {
@@ -86,6 +91,20 @@ import Testing
             #expect(request.headerBytes("host") == [UInt8(ascii: "h")])
             #expect(request.header("x-three") == nil)
             #expect(request.requestID == "abc.1")
+        }
+    }
+
+    @Test(
+        "a value that is no UTF-8 is no text, and hides no other line",
+        arguments: [0x80, 0xC3, 0xE4, 0xFF] as [UInt8]
+    )
+    func unreadableFields(byte: UInt8) throws {
+        let text = "GET / HTTP/1.1\r\nHost: h\r\nX-Key: a#\r\nX-Key: b\r\n\r\n"
+        try HTTPRequest.parsing(text.utf8.map { $0 == UInt8(ascii: "#") ? byte : $0 }) { request in
+            #expect(request.header("x-key") == nil)
+            #expect(request.headers("x-key") == [nil, "b"])
+            #expect(request.headerBytes("x-key") == [UInt8(ascii: "a"), byte])
+            #expect(request.headerCount("x-key") == 2)
         }
     }
 

@@ -48,6 +48,20 @@ public final class ValidationCounter: Sendable {
         return decision
     }
 
+    /// Takes back one validation that was counted and could not be answered.
+    ///
+    /// - Parameters:
+    ///   - vendor: the one it was counted for.
+    ///   - now: the moment it was counted at.
+    public func giveBack(by vendor: Vendor.ID, at now: Timestamp) {
+        counts.withLock { counts in
+            let key = Key(vendor: vendor, month: now.startOfMonth)
+            guard let count = counts[key], count.validations > 0 else { return }
+            // What is written never goes down: a crash right now forgets this, as it forgets what was counted.
+            counts[key] = Count(validations: count.validations - 1, isWritten: false)
+        }
+    }
+
     /// What the vendor used in this month, without counting.
     ///
     /// - Throws: `StorageError`.

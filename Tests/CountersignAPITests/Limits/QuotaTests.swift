@@ -52,6 +52,22 @@ import Testing
         #expect(api.validate(license.key, nil).status == 429)
     }
 
+    @Test("a key that nobody has does not count, and is answered when the quota is used up")
+    func unknownKeys() throws {
+        var api = try open(quota: 1)
+        let license = try api.sell()
+
+        let unknown = (1...3).map { (number: Int) in api.validate("SOME-KEY-OF-NOBODY-\(number)", number).code }
+        let known = api.validate(license.key, nil)
+        let over = api.validate(license.key, nil)
+        let late = api.validate("SOME-KEY-OF-NOBODY", nil)
+
+        #expect(unknown == Array(repeating: "LICENSE_NOT_FOUND", count: 3))
+        #expect(known.status == 200)
+        #expect(over.status == 429)
+        #expect(late.code == "LICENSE_NOT_FOUND")
+    }
+
     @Test("an install over the quota was in contact all the same")
     func firstContact() throws {
         var api = try open(quota: 0)
