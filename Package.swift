@@ -119,7 +119,7 @@ let package = Package(
             dependencies: [
                 "CountersignAPI", "HTTPServer", "LicensingServices", "Licensing", "Storage", "Bundles", "StrictJSON",
                 "Cryptography", "CountersignWire", "Diagnostics", "AppStore", "StoreTestSupport", "Administration",
-                "CSQLite",
+                "CSQLite", "CFaultyVFS",
             ]
         ),
         .testTarget(

@@ -102,7 +102,7 @@ public final class APIServer: Sendable {
         do {
             let worker = try SystemPrimitives.Thread.start(
                 "worker",
-                with: Worker(shared.worker, writes: queue, mailboxes: mailboxes)
+                with: Worker(shared.worker, writes: queue, mailboxes: mailboxes, limiter: shared.limiter)
             ) { worker in
                 worker.run()
             }
@@ -217,7 +217,13 @@ private struct Delivery: Sendable {
         var byLoop: [[Answer<LoopState>]] = Array(repeating: [], count: mailboxes.count)
         for answer in answers {
             switch answer.ticket {
-            case .request(let ticket): byLoop[Int(ticket.loop)].append(Answer(ticket, answer.result))
+            case .request(let ticket, let charges):
+                if case .success = answer.result {
+                    charges.settle(isCommitted: true)
+                } else {
+                    charges.settle(isCommitted: false)
+                }
+                byLoop[Int(ticket.loop)].append(Answer(ticket, answer.result))
             case .sightings:
                 guard case .failure(let error) = answer.result else { continue }
                 shared.log.warning("sightings_lost", ["reason": .string(reason(error))])

@@ -114,7 +114,7 @@ struct AdministrationCall {
         render: @escaping @Sendable (Done) throws -> [UInt8]
     ) -> Outcome<Job> {
         let write = AdministrationWrite(self, to: product, route, services, render)
-        return .write(for: caller.origin) { db in
+        return .write(for: caller.origin) { db, _ in
             try write.perform(change, in: db)
         } then: { done, _ in
             .json(.ok, try render(done))
@@ -133,7 +133,7 @@ struct AdministrationCall {
         let write = AdministrationWrite(self, to: product, route, services, render)
         return .compute(for: caller.origin) { _ in
             let ready = try prepare()
-            return .write { db in
+            return .write { db, _ in
                 let done = try write.perform({ db in try change(ready, db) }, in: db)
                 return { _ in .json(.ok, try render(done)) }
             }

@@ -38,7 +38,7 @@ extension AppQuestion {
 }
 
 /// What a question has written before it is answered; returns why it is refused all the same.
-typealias QuestionWrite = @Sendable (borrowing WriteTransaction) throws -> LimitExceeded?
+typealias QuestionWrite = @Sendable (borrowing WriteTransaction, Charges) throws -> LimitExceeded?
 
 /// A call that changes something: decided and recorded in the writer's transaction.
 protocol AppAction: AppBody {
@@ -207,10 +207,10 @@ extension LoopState {
             }
             let (isNew, write) = (asked.isNew, asked.write)
             try lookAtFirstContacts(contact, install)
-            return .write(for: contact.origin) { db in
-                if contact.isFirst(install) { try contact.passFirstContact(in: db) }
+            return .write(for: contact.origin) { db, charges in
+                if contact.isFirst(install) { try contact.passFirstContact(charges, in: db) }
                 // The question's own write first: it must see what there was before this contact, to tell a new trial.
-                let refusal = try write?(db)
+                let refusal = try write?(db, charges)
                 if isNew { try contact.record(in: db) }
                 return refusal
             } then: { refusal, context in
@@ -251,8 +251,8 @@ extension LoopState {
         case .refused(let error, let contact, let install): return try refuse(error, contact, install)
         case .call(let action, let contact, let install, _):
             try lookAtFirstContacts(contact, install)
-            return .write(for: contact.origin) { db in
-                if contact.isFirst(install) { try contact.passFirstContact(in: db) }
+            return .write(for: contact.origin) { db, charges in
+                if contact.isFirst(install) { try contact.passFirstContact(charges, in: db) }
                 return try action.perform(for: contact, in: db)
             } then: { result, context in
                 context.trace(contact, nil)
@@ -268,8 +268,8 @@ extension LoopState {
             throw error
         }
         try lookAtFirstContacts(contact, install)
-        return .write(for: contact.origin) { db in
-            if contact.isFirst(install) { try contact.passFirstContact(in: db) }
+        return .write(for: contact.origin) { db, charges in
+            if contact.isFirst(install) { try contact.passFirstContact(charges, in: db) }
             try contact.record(in: db)
         } then: { _, context in
             context.trace(contact, nil)
@@ -287,7 +287,7 @@ extension LoopState {
     /// Refuses what would be a first contact before it comes to the writer, where its address has none left. It is counted
     /// when it is written.
     func lookAtFirstContacts(_ contact: Contact, _ install: Install?) throws(LimitExceeded) {
-        if contact.isFirst(install) { try contact.pass(.firstContacts, takes: false) }
+        if contact.isFirst(install) { try contact.look(.firstContacts) }
     }
 
     mutating func trace(_ contact: Contact, _ install: Install?) {

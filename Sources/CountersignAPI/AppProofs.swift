@@ -60,8 +60,8 @@ extension LoopState {
                 } catch {
                     return contact.refusal(error, install)
                 }
-                return .write { db in
-                    if contact.isFirst(install) { try contact.passFirstContact(in: db) }
+                return .write { db, charges in
+                    if contact.isFirst(install) { try contact.passFirstContact(charges, in: db) }
                     let result = try proof.perform(evidence, for: contact, in: db)
                     return { context in
                         context.trace(contact, nil)
@@ -82,8 +82,8 @@ extension Contact {
                 throw error
             }
         }
-        return .write { db in
-            if isFirst(row) { try passFirstContact(in: db) }
+        return .write { db, charges in
+            if isFirst(row) { try passFirstContact(charges, in: db) }
             try record(in: db)
             return { context in
                 context.trace(self, nil)

@@ -37,19 +37,27 @@ struct Contact: Sendable {
     /// Whether it would be the first contact of the install, as far as `row` tells.
     func isFirst(_ row: Install?) -> Bool { install != nil && row == nil }
 
-    /// Counts what the client does for the first time, or only looks whether it may.
+    /// Charges what the client does for the first time.
     ///
     /// - Throws: `LimitExceeded`.
-    func pass(_ kind: RateKey.Kind, takes: Bool = true) throws(LimitExceeded) {
+    func pass(_ kind: RateKey.Kind, _ charges: Charges) throws(LimitExceeded) {
         guard let client else { return }
-        try limiter.pass(client.rateKey(kind), under: limiter.current, takes: takes)
+        try charges.take(client.rateKey(kind))
     }
 
-    /// Counts the first contact of an install where it really is one: of several calls in flight, one.
+    /// Looks whether the client may do another thing for the first time.
+    ///
+    /// - Throws: `LimitExceeded`.
+    func look(_ kind: RateKey.Kind) throws(LimitExceeded) {
+        guard let client else { return }
+        try limiter.pass(client.rateKey(kind), under: limiter.current, takes: false)
+    }
+
+    /// Charges the first contact of an install where it really is one: of several calls in flight, one.
     ///
     /// - Throws: `LimitExceeded`: nothing is written then.
-    func passFirstContact(in db: borrowing WriteTransaction) throws {
-        if isFirst(try row(in: db)) { try pass(.firstContacts) }
+    func passFirstContact(_ charges: Charges, in db: borrowing WriteTransaction) throws {
+        if isFirst(try row(in: db)) { try pass(.firstContacts, charges) }
     }
 
     /// The same call after a write: the caller's settings are those of this snapshot, as `seq` of the bundle says.

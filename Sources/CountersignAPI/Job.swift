@@ -3,7 +3,9 @@ import Licensing
 public import Storage
 
 /// A write: runs in the writer's transaction and returns how its result is rendered, once it is committed.
-public typealias WriteJob = @Sendable (borrowing WriteTransaction) throws -> Render<LoopState>
+///
+/// It may run twice, when its batch was lost.
+public typealias WriteJob = @Sendable (borrowing WriteTransaction, Charges) throws -> Render<LoopState>
 
 /// What a handler asks another thread to do.
 public struct Job: Sendable {
@@ -37,9 +39,9 @@ struct Origin: Hashable, Sendable {
 }
 
 /// Where the answer to a write belongs.
-public enum JobTicket: Sendable, Hashable {
-    /// The request that waits for it.
-    case request(Ticket)
+public enum JobTicket: Sendable {
+    /// The request that waits for it, and what its client is charged.
+    case request(Ticket, Charges)
     /// Nowhere: what a loop learned, flushed now and then.
     case sightings
     /// Nowhere: the sums of validations.
@@ -55,14 +57,14 @@ public typealias APIWriter = Writer<JobTicket, Render<LoopState>>
 extension Outcome where Job == CountersignAPI.Job {
     /// Has `job` run in the writer's transaction; after the COMMIT `then` renders its result on the loop.
     ///
-    /// `job` may run twice and must not look at anything but what it captured and the transaction.
+    /// `job` may run twice and must not look at anything but what it captured, the transaction and the charges.
     static func write<Result: Sendable>(
         for origin: Origin,
-        _ job: @escaping @Sendable (borrowing WriteTransaction) throws -> Result,
+        _ job: @escaping @Sendable (borrowing WriteTransaction, Charges) throws -> Result,
         then render: @escaping @Sendable (Result, inout LoopState) throws -> HTTPResponse
     ) -> Outcome {
-        let write: WriteJob = { db in
-            let result = try job(db)
+        let write: WriteJob = { db, charges in
+            let result = try job(db, charges)
             return { context in try render(result, &context) }
         }
         return .job(CountersignAPI.Job(origin: origin, work: .write(write)))

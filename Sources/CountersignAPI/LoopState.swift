@@ -63,34 +63,32 @@ public struct LoopState: ~Copyable, LoopContext {
     /// See `LoopContext`: puts all writes of a wake-up into the writer's queue, and the rest into the worker's.
     public mutating func submit(_ submissions: inout [Submission<Job>]) {
         var writes: [APIWriterQueue.Submission] = []
-        var refusedWork: Set<Ticket> = []
+        var refused: Set<Ticket> = []
         writes.reserveCapacity(submissions.count)
         for submission in submissions {
             switch submission.job.work {
             case .write(let job):
-                writes.append(
-                    APIWriterQueue.Submission(
-                        ticket: .request(submission.ticket),
-                        origin: submission.job.origin.number,
-                        job: job
-                    )
-                )
+                let charges = Charges(shared.limiter)
+                writes.append(charges.submission(job, of: submission.job.origin, for: submission.ticket))
             case .compute(let job):
                 let work = WorkerQueue.Submission(
                     ticket: submission.ticket,
                     origin: submission.job.origin,
                     job: job
                 )
-                if !shared.worker.submit(work) { refusedWork.insert(submission.ticket) }
+                if !shared.worker.submit(work) { refused.insert(submission.ticket) }
             }
         }
-        if shared.queue.submit(&writes) && refusedWork.isEmpty {
+        if shared.queue.submit(&writes) && refused.isEmpty {
             submissions.removeAll(keepingCapacity: true)
             return
         }
-        shard.add(shared.metrics.refusedJobs, UInt64(writes.count + refusedWork.count))
-        let refused = Set(writes.map(\.ticket))
-        submissions.removeAll { !refused.contains(.request($0.ticket)) && !refusedWork.contains($0.ticket) }
+        for case .request(let ticket, let charges) in writes.map(\.ticket) {
+            charges.settle(isCommitted: false)
+            refused.insert(ticket)
+        }
+        shard.add(shared.metrics.refusedJobs, UInt64(refused.count))
+        submissions.removeAll { !refused.contains($0.ticket) }
     }
 
     /// See `LoopContext`: the one place where an error meets a status.

@@ -16,10 +16,14 @@ enum MediaType {
         }
     }
 
+    /// A longer value is none: it is read before the credential is looked at.
+    static let longest = 256
+
     /// Whether this field value is `application/json`, perhaps with `charset=utf-8` (RFC 9110 §8.3.1); parameters of
     /// another name mean nothing to JSON (RFC 8259 §11) and may stand there.
     static func isJSON(_ value: [UInt8]) -> Bool {
         if value.elementsEqual("application/json".utf8) { return true }
+        guard value.count <= longest else { return false }
         var reader = Reader(rest: value[...])
         reader.skipBlanks()
         guard reader.token() == "application", reader.skip("/"), reader.token() == "json" else { return false }
@@ -50,9 +54,7 @@ enum MediaType {
         }
 
         mutating func token() -> String? {
-            let token = rest.prefix { byte in
-                byte > 0x20 && byte < 0x7F && !Array("\"(),/:;<=>?@[\\]{}".utf8).contains(byte)
-            }
+            let token = rest.prefix(while: isToken)
             guard !token.isEmpty else { return nil }
             rest = rest.dropFirst(token.count)
             return String(decoding: token, as: UTF8.self).lowercased()

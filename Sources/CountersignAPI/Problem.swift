@@ -151,7 +151,6 @@ extension Problem {
                 .unavailable,
                 "The server cannot do this until its database is mended; try again later."
             )
-            fields = [HTTPField("Retry-After", Self.repairSeconds)]
             report = Report(level: .error, reason: error.description)
         } else {
             self.init(.internalError, "The server could not complete the request.")

@@ -19,6 +19,8 @@ public struct Endpoint: Sendable {
     /// Longest body in bytes; nil for the server's default.
     public let bodyLimit: Int?
     let handler: Handler<LoopState>
+    /// Asked before the body is read where no credential is.
+    private let isKnown: Admission<LoopState>?
 
     init(
         _ name: String,
@@ -28,6 +30,7 @@ public struct Endpoint: Sendable {
         _ description: RouteDescription,
         credential: RouteCredential,
         bodyLimit: Int? = nil,
+        isKnown: Admission<LoopState>? = nil,
         handler: @escaping Handler<LoopState>
     ) {
         self.name = name
@@ -37,6 +40,7 @@ public struct Endpoint: Sendable {
         self.description = description
         self.credential = credential
         self.bodyLimit = bodyLimit
+        self.isKnown = isKnown
         self.handler = handler
     }
 
@@ -48,7 +52,7 @@ public struct Endpoint: Sendable {
         let isLimited = !Routes.isHealthCheck(name)
         return Route(name, method, path, bodyLimit: limit ?? bodyLimit, admit: admission) { request, context in
             context.trace = RequestTrace()
-            if isLimited { try context.passAddress(request, takes: true) }
+            if isLimited { try context.passAddress(request, takes: !request.wasAdmitted) }
             let outcome = try handler(request, &context)
             // Its answer comes later; others come before.
             if case .job = outcome { context.trace = RequestTrace() }
@@ -56,19 +60,15 @@ public struct Endpoint: Sendable {
         }
     }
 
-    /// What is asked before a body is read: it counts against the address where the request ends with it.
-    private var admission: Admission<LoopState>? {
-        guard let admit = credential.admission else { return nil }
+    /// What is asked before a body is read that is still on its way. The request counts against its address now, whether
+    /// the body ever comes or not, and not again when it has come.
+    private var admission: Admission<LoopState> {
+        let admit = credential.admission ?? isKnown
         let isLimited = !Routes.isHealthCheck(name)
         return { request, context in
             context.trace = RequestTrace()
-            if isLimited { try context.passAddress(request, takes: false) }
-            do {
-                try admit(request, &context)
-            } catch {
-                if isLimited { try context.passAddress(request, takes: true) }
-                throw error
-            }
+            if isLimited { try context.passAddress(request, takes: true) }
+            try admit?(request, &context)
         }
     }
 }
@@ -171,6 +171,7 @@ public enum Routes {
             .storeNotification,
             credential: .none,
             bodyLimit: 320 * 1024,
+            isKnown: StoreNotificationRoute.admit,
             handler: StoreNotificationRoute.receive
         ),
     ]

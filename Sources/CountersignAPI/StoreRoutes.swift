@@ -108,7 +108,18 @@ struct VerifyPurchase: AppProof {
 
 /// `POST /v1/store/apple/notifications/{connection}`: what the App Store tells by itself.
 enum StoreNotificationRoute {
-    static func receive(_ request: HTTPRequest, _ context: inout LoopState) throws -> Outcome<Job> {
+    /// Asked before the body is read: nobody shows a credential here, and it may be 320 KiB.
+    static func admit(_ request: HTTPRequest, _ context: inout LoopState) throws {
+        _ = try context.services.clock.now()
+        _ = try connection(of: request, in: context)
+        try MediaType.check(request)
+    }
+
+    /// The connection that the path names.
+    private static func connection(
+        of request: HTTPRequest,
+        in context: borrowing LoopState
+    ) throws -> StoreConnection {
         let services = context.services
         guard let id = StoreConnectionID(request.pathParameters["connection"] ?? "") else { throw HTTPFailure.notFound }
         let (now, connection) = try context.reader.snapshot { db in
@@ -116,6 +127,14 @@ enum StoreNotificationRoute {
         }
         guard let connection else { throw HTTPFailure.notFound }
         guard connection.isEnabled else { throw Problem(notification: .connectionDisabled) }
+        return connection
+    }
+
+    static func receive(_ request: HTTPRequest, _ context: inout LoopState) throws -> Outcome<Job> {
+        let services = context.services
+        let now = try services.clock.now()
+        let connection = try connection(of: request, in: context)
+        let id = connection.id
         try MediaType.check(request)
         let document = try JSONDocument(parsing: request.bodyBytes())
         var reader = try MemberReader(document.root)
@@ -137,7 +156,7 @@ enum StoreNotificationRoute {
             } catch {
                 throw Problem(notification: error)
             }
-            return .write { db in
+            return .write { db, _ in
                 let isNew: Bool
                 do {
                     isNew = try services.store.record(

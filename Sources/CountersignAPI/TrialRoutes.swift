@@ -45,12 +45,12 @@ struct AskTrial: AppQuestion {
     func write(before facts: Facts, for contact: Contact) -> QuestionWrite? {
         guard facts.isDue, let install = contact.install else { return nil }
         let call = call
-        return { db in
+        return { db, charges in
             let trials = contact.services.trials
             // Looked at here, not in the snapshot: of several calls for one trial, one starts it.
             if try trials.isNew(call, by: install, for: contact.caller, at: contact.now, in: db) {
                 do throws(LimitExceeded) {
-                    try contact.pass(.trials)
+                    try contact.pass(.trials, charges)
                 } catch {
                     try contact.record(in: db)
                     return error

@@ -30,6 +30,9 @@ struct Validate: AppQuestion {
         let state: InstallState?
     }
 
+    /// A key that nobody has counts for nobody: whoever has no license must not use up what others' customers need.
+    func isValidation(_ facts: Facts) -> Bool { facts.judgment != nil }
+
     func facts(for contact: Contact, install row: Install?, in db: borrowing Snapshot) throws -> Facts {
         let found = try LicenseFinder.find(key, of: contact.caller, in: db)
         let judgment = try found.map { found in
@@ -47,9 +50,6 @@ struct Validate: AppQuestion {
         }
         return Facts(judgment: judgment, state: try contact.state(of: row, in: db))
     }
-
-    /// A key that nobody has is no license that was validated: whoever guesses uses up nothing of the vendor's.
-    func isValidation(_ facts: Facts) -> Bool { facts.judgment != nil }
 
     func write(before facts: Facts, for contact: Contact) -> QuestionWrite? {
         guard let judgment = facts.judgment, judgment.validation.writesLease else { return nil }
@@ -211,7 +211,7 @@ extension Contact {
     /// The job that renews the calling install's lease, where one is still due.
     fileprivate func renewal(of key: KeyClaim) -> QuestionWrite? {
         guard let install else { return nil }
-        return { db in
+        return { db, _ in
             _ = try services.seats.renewLease(key, on: install, for: caller, at: now, in: db)
             return nil
         }

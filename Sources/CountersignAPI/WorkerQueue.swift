@@ -18,59 +18,41 @@ enum Computed: Sendable {
     case write(WriteJob)
 }
 
-/// What waits for the worker, at most 64: a queue that is full refuses.
+/// What waits for the worker, at most 64: a queue that is full refuses, one origin may fill a quarter of it, and origins
+/// take turns (`FairQueue`), so that one vendor's apps or notifications do not shut out another's.
 final class WorkerQueue: Sendable {
     /// One piece of work.
     struct Submission: Sendable {
         /// Where the answer belongs.
         let ticket: Ticket
-        /// For the writer's queue, should there be something to write.
+        /// Who asks: for the share of this queue, and of the writer's, should there be something to write.
         let origin: Origin
         let job: ComputeJob
     }
 
     private struct State {
-        var waiting: [Submission] = []
-        /// The place of the oldest in `waiting`.
-        var next = 0
+        var waiting: FairQueue<Submission>
         var isStopped = false
-
-        var count: Int { waiting.count - next }
-
-        mutating func take() -> Submission? {
-            guard next < waiting.count else { return nil }
-            let submission = waiting[next]
-            next += 1
-            if next == waiting.count {
-                waiting.removeAll(keepingCapacity: true)
-                next = 0
-            }
-            return submission
-        }
     }
 
-    private let state = Guarded(State())
+    private let state: Guarded<State>
     /// Counts what waits, and the wish to stop.
     private let bell = DispatchSemaphore(value: 0)
-    private let capacity: Int
 
     /// An empty queue.
     init(capacity: Int = 64) {
-        precondition(capacity > 0, "a queue has room for something")
-        self.capacity = capacity
+        state = Guarded(State(waiting: FairQueue(capacity: capacity)))
     }
 
     /// How much waits.
-    var count: Int { state.withLock { $0.count } }
+    var count: Int { state.withLock { $0.waiting.count } }
 
-    /// Takes one piece of work over, if there is room; never blocks.
+    /// Takes one piece of work over, if there is room for it and in its origin's share; never blocks.
     ///
     /// - Returns: whether it was accepted: it is answered exactly once then.
     func submit(_ submission: Submission) -> Bool {
         let isAccepted = state.withLock { state in
-            guard !state.isStopped, state.count < capacity else { return false }
-            state.waiting.append(submission)
-            return true
+            !state.isStopped && state.waiting.append(submission, of: submission.origin.number)
         }
         if isAccepted { bell.signal() }
         return isAccepted
@@ -85,10 +67,10 @@ final class WorkerQueue: Sendable {
         if !wasStopped { bell.signal() }
     }
 
-    /// The oldest piece of work, waiting for one; nil once the queue was stopped and is empty.
+    /// The oldest piece of work of whose turn it is, waiting for one; nil once the queue was stopped and is empty.
     func take() -> Submission? {
         bell.wait()
-        return state.withLock { $0.take() }
+        return state.withLock { $0.waiting.popFirst() }
     }
 }
 
@@ -97,9 +79,16 @@ struct Worker: Sendable {
     let queue: WorkerQueue
     let writes: APIWriterQueue
     let mailboxes: [Mailbox<LoopState>]
+    let limiter: RateLimiter
     private var chains = ChainCache()
 
-    init(_ queue: WorkerQueue, writes: APIWriterQueue, mailboxes: [Mailbox<LoopState>]) {
+    init(
+        _ queue: WorkerQueue,
+        writes: APIWriterQueue,
+        mailboxes: [Mailbox<LoopState>],
+        limiter: RateLimiter
+    ) {
+        self.limiter = limiter
         self.queue = queue
         self.writes = writes
         self.mailboxes = mailboxes
@@ -108,7 +97,7 @@ struct Worker: Sendable {
     /// Works until the queue was stopped and is empty.
     mutating func run() {
         while let submission = queue.take() {
-            guard let answer = Self.work(on: submission, &chains, writes) else { continue }
+            guard let answer = Self.work(on: submission, &chains, writes, limiter) else { continue }
             var answers = [Answer(submission.ticket, answer)]
             mailboxes[Int(submission.ticket.loop)].post(&answers)
         }
@@ -120,19 +109,15 @@ struct Worker: Sendable {
     private static func work(
         on submission: WorkerQueue.Submission,
         _ chains: inout ChainCache,
-        _ writes: APIWriterQueue
+        _ writes: APIWriterQueue,
+        _ limiter: RateLimiter
     ) -> Result<Render<LoopState>, any Error>? {
         do {
             switch try submission.job(&chains) {
             case .answer(let render): return .success(render)
             case .write(let job):
-                var submissions = [
-                    APIWriterQueue.Submission(
-                        ticket: .request(submission.ticket),
-                        origin: submission.origin.number,
-                        job: job
-                    )
-                ]
+                let charges = Charges(limiter)
+                var submissions = [charges.submission(job, of: submission.origin, for: submission.ticket)]
                 if writes.submit(&submissions) { return nil }
                 return .success { context in
                     context.shard.add(context.shared.metrics.refusedJobs)

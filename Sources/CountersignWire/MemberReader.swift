@@ -15,9 +15,15 @@ public struct MemberReader {
     /// The most faults that are told of.
     public static let mostInvalid = 32
 
-    /// Takes the object to read, or throws when the value is no object.
+    /// The most members an object may have, known and unknown: each is walked over for every name that is asked for.
+    public static let mostMembers = 256
+
+    /// Takes the object to read, or throws when the value is no object, or one with too many members.
     public init(_ value: JSONValue, at pointer: JSONPointer = .root) throws(InvalidMembers) {
         guard value.kind == .object else { throw InvalidMembers(pointer, "must be a JSON object") }
+        guard value.count <= Self.mostMembers else {
+            throw InvalidMembers(pointer, "must have at most \(Self.mostMembers) members")
+        }
         object = value
         self.pointer = pointer
     }

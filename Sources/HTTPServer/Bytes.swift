@@ -7,7 +7,7 @@
 #endif
 
 /// Whether `byte` may stand in a token (RFC 9110 §5.6.2).
-func isToken(_ byte: UInt8) -> Bool {
+package func isToken(_ byte: UInt8) -> Bool {
     // One bit a character: !#$%&'*+-.0-9 below 64; A-Z^_`a-z|~ above.
     if byte < 64 { return (0x03FF_6CFA_0000_0000 as UInt64) >> UInt64(byte) & 1 == 1 }
     if byte < 128 { return (0x57FF_FFFF_C7FF_FFFE as UInt64) >> UInt64(byte - 64) & 1 == 1 }
@@ -28,6 +28,14 @@ func isUnreserved(_ byte: UInt8) -> Bool {
         true
     default: false
     }
+}
+
+/// Whether `byte` may stand in the name of a host: unreserved, a sub-delimiter or a percent sign (RFC 3986 §3.2.2).
+func isHostCharacter(_ byte: UInt8) -> Bool {
+    // One bit a character, as above.
+    if byte < 64 { return (0x2BFF_7FF2_0000_0000 as UInt64) >> UInt64(byte) & 1 == 1 }
+    if byte < 128 { return (0x47FF_FFFE_87FF_FFFE as UInt64) >> UInt64(byte - 64) & 1 == 1 }
+    return false
 }
 
 /// The value of a hexadecimal digit in either case.

@@ -22,7 +22,14 @@ enum ConnectionAdmission: Sendable {
 }
 
 /// Counts the connections of all loops against the limits.
+///
+/// Beyond the limit of all, a few are let in to look for an idle one that gives way (`EventLoop.open`).
 final class ConnectionLedger: Sendable {
+    /// How many may be on their way to their loops, or stay beyond the limit, at one time.
+    private static let mostOnTheirWay = 64
+    /// How many from the loopback address may stay beyond the limit: health checks.
+    static let spareForLoopback = 8
+
     private let limit: Int
     private let limitPerAddress: Int
     private let trustedProxies: Guarded<[NetworkPrefix]>
@@ -37,20 +44,33 @@ final class ConnectionLedger: Sendable {
         trustedProxies = Guarded(options.trustedProxies)
     }
 
-    /// Enters a connection; one that is refused must not be released.
+    /// Enters a connection, perhaps beyond the limit; one that is refused must not be released.
     func admit(_ peer: PeerAddress) -> ConnectionAdmission {
         let isCounted = isCounted(peer)
-        guard limit == 0 || open.load(ordering: .relaxed) < limit, !isCounted || countAddress(peer) else {
+        guard limit == 0 || open.load(ordering: .relaxed) < limit + Self.mostOnTheirWay,
+            !isCounted || countAddress(peer)
+        else {
             refused.wrappingAdd(1, ordering: .relaxed)
             return .refused
         }
         open.wrappingAdd(1, ordering: .relaxed)
-        accepted.wrappingAdd(1, ordering: .relaxed)
         return isCounted ? .counted : .uncounted
     }
 
     /// Counts a connection that was turned away for another reason than the limits.
     func refuse() { refused.wrappingAdd(1, ordering: .relaxed) }
+
+    /// Takes out a connection that was admitted and found nobody to make room for it.
+    func refuse(_ peer: PeerAddress, wasCounted: Bool) {
+        release(peer, wasCounted: wasCounted)
+        refuse()
+    }
+
+    /// Counts a connection that was admitted and is served.
+    func accept() { accepted.wrappingAdd(1, ordering: .relaxed) }
+
+    /// How many connections there are beyond the limit, the newest included: its loop is to close an idle one for it.
+    var crowd: Int { limit == 0 ? 0 : open.load(ordering: .relaxed) - limit }
 
     /// Takes out a connection that was admitted.
     ///

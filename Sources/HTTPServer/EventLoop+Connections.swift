@@ -1,4 +1,3 @@
-import CSystem
 import SystemPrimitives
 
 #if canImport(Glibc)
@@ -9,140 +8,11 @@ import SystemPrimitives
     import Darwin
 #endif
 
-/// What came of turning somebody away without a descriptor to spare.
-private enum TurningAway { case turnedAway, nobodyWaits, failed }
-
-/// How a connection begins, is read from and written to, and ends.
+/// How a connection is read from, what follows from that, and how it ends.
 extension EventLoop where Context: ~Copyable {
-    /// At most this many a wake-up, so that accepting cannot starve the connections there are.
-    private static var acceptBatch: Int { 64 }
     /// How long, and how much, is read from a client that was already answered for the last time.
     private static var drainSeconds: Int { 2 }
     private static var drainBytes: UInt32 { 8 << 20 }
-
-    // MARK: Accepting
-
-    mutating func accept(_ listener: Int, _ context: inout Context) {
-        guard listener < listeners.count, isAccepting else { return }
-        for _ in 0..<EventLoop.acceptBatch {
-            let number = listeners[listener].number
-            let (descriptor, peer) = EventLoop.accept(number)
-            guard descriptor >= 0 else {
-                switch errno {
-                case EINTR, ECONNABORTED: continue
-                case EMFILE, ENFILE:
-                    switch turnAwayNext(number, &context) {
-                    case .turnedAway: continue
-                    case .nobodyWaits: break
-                    case .failed: pauseAccepting()
-                    }
-                case ENOBUFS, ENOMEM: pauseAccepting()
-                default: break
-                }
-                return
-            }
-            let admission = settings.ledger.admit(peer)
-            if admission == .refused {
-                turnAway(descriptor, peer, &context)
-                continue
-            }
-            setOption(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
-            let connection = NewConnection(
-                descriptor: descriptor,
-                peer: peer,
-                isCounted: admission == .counted
-            )
-            if nextLoop == index { open(connection) } else { handedOut[nextLoop].append(connection) }
-            nextLoop = (nextLoop + 1) % handedOut.count
-        }
-    }
-
-    /// The next waiting connection; negative where there is none, `errno` says why.
-    private static func accept(_ listener: Int32) -> (descriptor: Int32, peer: PeerAddress) {
-        var storage = sockaddr_storage()
-        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-        let descriptor = withUnsafeMutableBytes(of: &storage) { bytes in
-            cs_accept(listener, bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self), &length)
-        }
-        return (descriptor, descriptor < 0 ? PeerAddress(high: 0, low: 0) : SocketAddress.peer(of: storage))
-    }
-
-    /// Out of descriptors: by the one that is kept back, whoever waits longest is told to come again, instead of waiting
-    /// for nobody knows what.
-    private mutating func turnAwayNext(_ listener: Int32, _ context: inout Context) -> TurningAway {
-        guard reserve != nil else { return .failed }
-        reserve = nil
-        defer { keepReserve() }
-        let (descriptor, peer) = EventLoop.accept(listener)
-        // Without a descriptor the system does not even look whether somebody waits.
-        guard descriptor >= 0 else { return errno == EAGAIN ? .nobodyWaits : .failed }
-        settings.ledger.refuse()
-        turnAway(descriptor, peer, &context)
-        return .turnedAway
-    }
-
-    /// Keeps a descriptor back, where there is one.
-    mutating func keepReserve() {
-        if reserve != nil { return }
-        let number = fcntl(mailbox.descriptor, F_DUPFD_CLOEXEC, 0)
-        if number >= 0 { reserve = Descriptor(taking: number) }
-    }
-
-    /// Out of descriptors: an epoll that still watched the listener would report it again at once, for ever.
-    private mutating func pauseAccepting() {
-        isAccepting = false
-        resumeAcceptingAt = ticks &+ 1
-        for listener in listeners { poller.remove(listener.number) }
-    }
-
-    mutating func resumeAccepting() {
-        isAccepting = true
-        keepReserve()
-        for (offset, listener) in listeners.enumerated() {
-            _ = poller.add(listener.number, token: EventLoop.firstListenerToken - UInt64(offset), for: .read)
-        }
-    }
-
-    /// One connection too many: an answer if the socket takes it at once, and the end.
-    private mutating func turnAway(_ descriptor: Int32, _ peer: PeerAddress, _ context: inout Context) {
-        let exchange = Exchange(
-            outline: RequestOutline(route: nil, method: .unknown, requestID: identifiers.next(), peer: peer),
-            keepsAlive: false,
-            minorVersion: 1,
-            origin: nil,
-            startedAt: now
-        )
-        output.removeAll(keepingCapacity: true)
-        append(response(to: HTTPFailure.unavailable(retryAfterSeconds: 1), exchange, &context), exchange, &context)
-        output.withUnsafeBytes { _ = send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
-        output.removeAll(keepingCapacity: true)
-        // Unread input would turn the close into a reset, which may overtake the answer.
-        _ = recv(descriptor, input.baseAddress, input.count, 0)
-        _ = Descriptor(taking: descriptor)
-    }
-
-    mutating func open(_ connection: NewConnection) {
-        let slot: Int
-        if let free = freeSlots.popLast() {
-            slot = Int(free)
-        } else {
-            slot = slots.count
-            slots.append(Slot())
-        }
-        guard poller.add(connection.descriptor, token: token(of: slot), for: .read) else {
-            freeSlots.append(UInt32(slot))
-            settings.ledger.release(connection.peer, wasCounted: connection.isCounted)
-            _ = Descriptor(taking: connection.descriptor)
-            return
-        }
-        openSlots += 1
-        slots[slot].descriptor = connection.descriptor
-        slots[slot].peer = connection.peer
-        slots[slot].isCounted = connection.isCounted
-        slots[slot].phase = .idle
-        slots[slot].interest = .read
-        slots[slot].deadline = deadline(in: settings.options.headerSeconds)
-    }
 
     func token(of slot: Int) -> UInt64 {
         UInt64(slots[slot].generation) << 32 | UInt64(slot)
@@ -159,6 +29,7 @@ extension EventLoop where Context: ~Copyable {
         _ = Descriptor(taking: slots[slot].descriptor)
         settings.ledger.release(slots[slot].peer, wasCounted: slots[slot].isCounted)
         release(slot, body: true, rest: true, output: true)
+        account(slot)
         // Generations stay below the tokens of mailbox and listeners.
         let generation = (slots[slot].generation &+ 1) & 0x7FFF_FFFF
         slots[slot] = Slot()
@@ -213,7 +84,7 @@ extension EventLoop where Context: ~Copyable {
 
     /// Whether a slow reader must first take what it asked for.
     func isBlocked(_ slot: Int) -> Bool {
-        slots[slot].unsent > settings.options.outputBytes
+        slots[slot].unsent > outputLimit
     }
 
     private mutating func read(_ slot: Int, _ context: inout Context) {
@@ -245,6 +116,12 @@ extension EventLoop where Context: ~Copyable {
     /// Sends what the last pass made, and brings phase, deadline and interest of the connection in line.
     mutating func settle(_ slot: Int, _ context: inout Context) {
         guard slots[slot].phase != .free, flush(slot) else { return }
+        arrange(slot)
+        account(slot)
+        relieve(&context)
+    }
+
+    private mutating func arrange(_ slot: Int) {
         if slots[slot].isHeldBack && !self.isBlocked(slot) {
             slots[slot].isHeldBack = false
             queue(slot)
@@ -259,6 +136,7 @@ extension EventLoop where Context: ~Copyable {
             } else if slots[slot].rest.isEmpty {
                 if isStopping { return close(slot) }
                 slots[slot].phase = .idle
+                slots[slot].idleSince = ticks
                 // The first head of a connection counts from the accept.
                 if slots[slot].requests > 0 { slots[slot].deadline = deadline(in: options.idleSeconds) }
             } else if slots[slot].phase == .idle || slots[slot].deadline == 0 {
@@ -294,75 +172,11 @@ extension EventLoop where Context: ~Copyable {
         // Closing with input unread resets the connection, and a reset may overtake the answer (RFC 9112 §9.6).
         _ = shutdown(slots[slot].descriptor, Int32(SHUT_WR))
         slots[slot].phase = .draining
-        slots[slot].readDeadline = 0
+        slots[slot].due = ReadingDue()
         release(slot, rest: true, output: true)
         slots[slot].written = 0
         // The end of the server need not wait as long for clients that forget to hang up.
         slots[slot].deadline = isStopping ? ticks &+ EventLoop.ticksPerSecond / 2 : deadline(in: EventLoop.drainSeconds)
         watch(slot, .read)
-    }
-
-    // MARK: Sending
-
-    /// Sends the loop's output, or queues it behind what already waits. False where the connection is gone.
-    private mutating func flush(_ slot: Int) -> Bool {
-        if output.isEmpty { return true }
-        defer { output.removeAll(keepingCapacity: true) }
-        if slots[slot].unsent > 0 {
-            slots[slot].output.append(contentsOf: output)
-            return true
-        }
-        let sent = transmit(slots[slot].descriptor, output, from: 0)
-        guard sent >= 0 else {
-            close(slot)
-            return false
-        }
-        if sent < output.count {
-            slots[slot].output = Array(output[sent...])
-            slots[slot].readDeadline = deadline(in: settings.options.idleSeconds)
-        }
-        return true
-    }
-
-    /// Sends on what waits. False where the connection is gone.
-    private mutating func write(_ slot: Int) -> Bool {
-        guard slots[slot].unsent > 0 else { return true }
-        let sent = transmit(slots[slot].descriptor, slots[slot].output, from: Int(slots[slot].written))
-        guard sent >= 0 else {
-            close(slot)
-            return false
-        }
-        slots[slot].written += UInt32(sent)
-        if sent > 0 { slots[slot].readDeadline = deadline(in: settings.options.idleSeconds) }
-        if slots[slot].unsent == 0 {
-            slots[slot].readDeadline = 0
-            release(slot, output: true)
-            slots[slot].written = 0
-        } else if slots[slot].written > 1 << 18 {
-            slots[slot].output.removeFirst(Int(slots[slot].written))
-            slots[slot].written = 0
-        }
-        return true
-    }
-
-    /// How many bytes the socket took; negative where the connection is broken.
-    private func transmit(_ descriptor: Int32, _ bytes: [UInt8], from start: Int) -> Int {
-        bytes.withUnsafeBytes { bytes in
-            var position = start
-            while position < bytes.count {
-                let rest = bytes[position...]
-                let count = UnsafeRawBufferPointer(rebasing: rest).withMemoryRebound(to: UInt8.self) {
-                    send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-                }
-                if count >= 0 {
-                    position += count
-                    // A short count means a full buffer; asking again would only say so.
-                    if position < bytes.count { break }
-                } else if errno != EINTR {
-                    return errno == EAGAIN ? position - start : -1
-                }
-            }
-            return position - start
-        }
     }
 }

@@ -1,153 +1,9 @@
 import SystemPrimitives
 
-/// How bytes become requests, requests answers, and errors too.
+/// How one request finds its route, its body and its handler.
 extension EventLoop where Context: ~Copyable {
-    /// A refused request's body up to this length is read and dropped, to keep the connection.
-    private static var skippedBytes: Int { 64 << 10 }
-    /// Pipelined requests of one connection that are served before others have their turn.
-    private static var turnRequests: Int { 16 }
-
-    // MARK: Input
-
-    /// Uses what arrived: for a body under way, for the requests it completes, and keeps the rest.
-    mutating func ingest(_ bytes: UnsafeRawBufferPointer, _ slot: Int, _ context: inout Context) {
-        var bytes = bytes
-        if let pending = slots[slot].body {
-            guard let used = feed(bytes, to: pending, slot, &context) else { return }
-            bytes = bytes.slice(used..<bytes.count)
-            if bytes.isEmpty { return }
-        }
-        if slots[slot].rest.isEmpty {
-            let used = serve(bytes, slot, &context)
-            if used < bytes.count { slots[slot].rest = Array(bytes[used...]) }
-            return
-        }
-        slots[slot].rest.append(contentsOf: bytes)
-        // Without a line's end there is nothing new to parse, only lengths to check.
-        if bytes.firstOffset(of: 0x0A) == nil && slots[slot].rest.count <= settings.options.targetBytes { return }
-        serveRest(slot, &context)
-    }
-
-    /// Serves requests that waited, as far as they may go now.
-    mutating func resume(_ slot: Int, _ context: inout Context) {
-        if !slots[slot].rest.isEmpty { serveRest(slot, &context) }
-    }
-
-    /// Lets a connection go on with the requests it has sent once all others that wait have had their turn.
-    mutating func queue(_ slot: Int) {
-        if slots[slot].isQueued { return }
-        slots[slot].isQueued = true
-        queued.append(token(of: slot))
-    }
-
-    /// One turn for each connection that waits for one.
-    mutating func takeTurns(_ context: inout Context) {
-        if queued.isEmpty { return }
-        var due: [UInt64] = []
-        swap(&due, &queued)
-        for token in due {
-            guard let slot = slot(of: token), slots[slot].isQueued else { continue }
-            slots[slot].isQueued = false
-            resume(slot, &context)
-            settle(slot, &context)
-        }
-    }
-
-    private mutating func serveRest(_ slot: Int, _ context: inout Context) {
-        var rest: [UInt8] = []
-        swap(&rest, &slots[slot].rest)
-        let used = rest.withUnsafeBytes { serve($0, slot, &context) }
-        if used == 0 {
-            swap(&rest, &slots[slot].rest)
-        } else if used < rest.count {
-            slots[slot].rest = Array(rest[used...])
-        }
-    }
-
-    /// Continues a body. `nil` where it took everything, or the request failed.
-    private mutating func feed(
-        _ bytes: UnsafeRawBufferPointer,
-        to pending: PendingBody,
-        _ slot: Int,
-        _ context: inout Context
-    ) -> Int? {
-        let used: Int
-        do throws(HTTPFailure) {
-            used = try pending.decoder.decode(bytes, into: &pending.content)
-        } catch {
-            release(slot, body: true)
-            if pending.route == nil {
-                // The answer is out already; a second one would be read as the next request's.
-                slots[slot].phase = .closing
-                slots[slot].mayBeSending = true
-            } else {
-                respond(slot, failure: error, pending.exchange, &context)
-            }
-            return nil
-        }
-        if pending.route == nil { pending.content.removeAll(keepingCapacity: true) }
-        guard pending.decoder.isComplete else { return nil }
-        release(slot, body: true)
-        slots[slot].phase = .idle
-        if let route = pending.route {
-            pending.bytes.withUnsafeBytes { head in
-                pending.content.withUnsafeBytes { content in
-                    call(
-                        route,
-                        head,
-                        pending.head,
-                        content,
-                        pending.exchange,
-                        pending.parameters,
-                        slot,
-                        &context
-                    )
-                }
-            }
-        }
-        return used
-    }
-
-    /// Serves the requests at the start of `bytes`, one after the other; returns how many bytes it used.
-    private mutating func serve(_ bytes: UnsafeRawBufferPointer, _ slot: Int, _ context: inout Context) -> Int {
-        var position = 0
-        var served = 0
-        slots[slot].isHeldBack = false
-        while position < bytes.count {
-            let phase = slots[slot].phase
-            guard phase == .idle || phase == .head else { break }
-            guard served < EventLoop.turnRequests else {
-                queue(slot)
-                break
-            }
-            // Output of this pass counts too: one read may hold hundreds of requests.
-            guard slots[slot].unsent + output.count <= settings.options.outputBytes else {
-                slots[slot].isHeldBack = true
-                break
-            }
-            if bytes[position] == 0x0D, position + 1 < bytes.count, bytes[position + 1] == 0x0A {
-                position += 2
-                continue
-            }
-            let rest = bytes.slice(position..<bytes.count)
-            do throws(HTTPFailure) {
-                guard try parser.parse(rest, into: &head) else { break }
-            } catch {
-                fail(slot, error, &context)
-                return bytes.count
-            }
-            slots[slot].phase = .idle
-            position += begin(rest, slot, &context)
-            served += 1
-        }
-        if slots[slot].phase == .closing { return bytes.count }
-        return position
-    }
-
-    // MARK: One request
-
     /// Routes the request whose head was just parsed; returns how many of `bytes` belong to it.
-    private mutating func begin(_ bytes: UnsafeRawBufferPointer, _ slot: Int, _ context: inout Context) -> Int {
+    mutating func begin(_ bytes: UnsafeRawBufferPointer, _ slot: Int, _ context: inout Context) -> Int {
         slots[slot].requests &+= 1
         let match = settings.router.table.match(head.method, bytes.slice(head.path))
         var route: Int?
@@ -231,14 +87,15 @@ extension EventLoop where Context: ~Copyable {
                 route: route,
                 parameters: parameters,
                 decoder: decoder,
-                content: content
+                // A copy of this length: the loop's own buffer may be as long as the longest body that ever came.
+                content: content.withUnsafeBytes { Array($0) }
             ),
             slot
         )
         return bytes.count
     }
 
-    private mutating func hold(_ body: PendingBody, _ slot: Int) {
+    mutating func hold(_ body: PendingBody, _ slot: Int) {
         slots[slot].body = body
         slots[slot].phase = .body
         slots[slot].deadline = deadline(in: settings.options.bodySeconds)
@@ -286,7 +143,7 @@ extension EventLoop where Context: ~Copyable {
         }
     }
 
-    private mutating func call(
+    mutating func call(
         _ route: Int,
         _ bytes: UnsafeRawBufferPointer,
         _ head: RequestHead,
@@ -294,7 +151,8 @@ extension EventLoop where Context: ~Copyable {
         _ exchange: Exchange,
         _ parameters: PathParameters,
         _ slot: Int,
-        _ context: inout Context
+        _ context: inout Context,
+        wasAdmitted: Bool = false
     ) {
         do {
             let request = HTTPRequest(
@@ -303,7 +161,8 @@ extension EventLoop where Context: ~Copyable {
                 body: RawSpan(_unsafeBytes: body),
                 requestID: exchange.outline.requestID,
                 peer: exchange.outline.peer,
-                pathParameters: parameters
+                pathParameters: parameters,
+                wasAdmitted: wasAdmitted
             )
             switch try settings.router.routes[route].handler(request, &context) {
             case .reply(let response): respond(slot, response, exchange, &context)
@@ -339,121 +198,5 @@ extension EventLoop where Context: ~Copyable {
         respond(slot, rendered, exchange, &context)
         if slots[slot].phase == .idle { resume(slot, &context) }
         settle(slot, &context)
-    }
-
-    // MARK: Answers
-
-    /// Answers a request whose body may be unread: skips a short one, gives up the connection for a long one.
-    private mutating func answer(
-        _ bytes: UnsafeRawBufferPointer,
-        _ response: HTTPResponse,
-        _ exchange: Exchange,
-        _ slot: Int,
-        _ context: inout Context
-    ) -> Int {
-        var exchange = exchange
-        var decoder = BodyDecoder(head, limit: EventLoop.skippedBytes)
-        var used = 0
-        content.removeAll(keepingCapacity: true)
-        do throws(HTTPFailure) {
-            if let length = head.contentLength, length > EventLoop.skippedBytes {
-                throw .bodyTooLarge(limit: EventLoop.skippedBytes)
-            }
-            used = try decoder.decode(bytes.slice(head.count..<bytes.count), into: &content)
-            // A client told 401 in place of 100 may or may not send its body: nothing after this could be trusted.
-            if !decoder.isComplete && head.expectsContinue { exchange.keepsAlive = false }
-        } catch {
-            exchange.keepsAlive = false
-        }
-        respond(slot, response, exchange, &context)
-        guard slots[slot].phase == .idle, !decoder.isComplete else { return head.count + used }
-        hold(
-            PendingBody(
-                bytes: [],
-                head: RequestHead(),
-                exchange: exchange,
-                route: nil,
-                parameters: PathParameters(),
-                decoder: decoder,
-                content: []
-            ),
-            slot
-        )
-        return bytes.count
-    }
-
-    private mutating func refuse(
-        _ bytes: UnsafeRawBufferPointer,
-        _ failure: HTTPFailure,
-        _ exchange: Exchange,
-        _ slot: Int,
-        _ context: inout Context
-    ) -> Int {
-        answer(bytes, response(to: failure, exchange, &context), exchange, slot, &context)
-    }
-
-    /// Answers bytes that are no request.
-    mutating func fail(_ slot: Int, _ failure: HTTPFailure, _ context: inout Context) {
-        slots[slot].requests &+= 1
-        let exchange = Exchange(
-            outline: RequestOutline(
-                route: nil,
-                method: .unknown,
-                requestID: identifiers.next(),
-                peer: slots[slot].peer
-            ),
-            keepsAlive: false,
-            minorVersion: 1,
-            origin: nil,
-            startedAt: now
-        )
-        respond(slot, failure: failure, exchange, &context)
-    }
-
-    mutating func respond(_ slot: Int, failure: HTTPFailure, _ exchange: Exchange, _ context: inout Context) {
-        var exchange = exchange
-        if failure.closesConnection { exchange.keepsAlive = false }
-        respond(slot, response(to: failure, exchange, &context), exchange, &context)
-    }
-
-    private mutating func respond(
-        _ slot: Int,
-        _ response: HTTPResponse,
-        _ exchange: Exchange,
-        _ context: inout Context
-    ) {
-        var exchange = exchange
-        if response.closesConnection || isStopping { exchange.keepsAlive = false }
-        append(response, exchange, &context)
-        if exchange.keepsAlive {
-            slots[slot].phase = .idle
-        } else {
-            slots[slot].phase = .closing
-            release(slot, rest: true)
-            slots[slot].mayBeSending = true
-        }
-    }
-
-    /// The context's words for an error; the status and the fields it demands are ours.
-    func response(to error: any Error, _ exchange: Exchange, _ context: inout Context) -> HTTPResponse {
-        var response = context.response(to: error, for: exchange.outline)
-        guard let failure = error as? HTTPFailure else { return response }
-        response.status = failure.status
-        if failure.closesConnection { response.closesConnection = true }
-        if let field = failure.requiredField, response.field(field.name) == nil { response.fields.append(field) }
-        return response
-    }
-
-    mutating func append(_ response: HTTPResponse, _ exchange: Exchange, _ context: inout Context) {
-        let start = output.count
-        writer.append(response, for: exchange, to: &output)
-        context.didRespond(
-            RequestSummary(
-                request: exchange.outline,
-                status: response.status,
-                microseconds: Int((MonotonicClock.nanoseconds() &- exchange.startedAt) / 1000),
-                responseBytes: output.count - start
-            )
-        )
     }
 }

@@ -1,4 +1,3 @@
-import CSystem
 import SystemPrimitives
 
 #if canImport(Glibc)
@@ -60,9 +59,22 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
     var now: UInt64
     var lastScan: UInt32 = 0
     var lastTick: UInt32 = 0
+    /// What the connections hold for slow clients, in and out; see `EventLoop+Memory`.
+    var held = HeldBytes()
+    /// How many times a client was given time to read.
+    var dues: UInt32 = 0
+    /// What each of both may be.
+    let heldLimit: Int
+    var isRelieving = false
+    /// The tick before which nobody is asked to give way: nobody could.
+    var nextRelief: UInt32 = 0
     /// Bytes that connections held for slow clients and no longer do, since the last trim.
     var releasedBytes = 0
-    private var lastTrim: UInt32 = 0
+    var lastTrim: UInt32 = 0
+    /// Connections that were idle when they were last looked for, the longest idle last.
+    var idle: [IdleConnection] = []
+    /// The tick before which nobody is looked for: there was none.
+    var nextIdleSearch: UInt32 = 0
     /// The tick at which connections that are still busy are given up; nil until the loop is told to stop. One value, so
     /// that nothing can stop before its deadline is known.
     var stopDeadline: UInt32?
@@ -72,9 +84,6 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
     static var ticksPerSecond: UInt32 { 8 }
     private static var ticksPerScan: UInt32 { 2 }
     private static var inputBytes: Int { 16 << 10 }
-    /// A trim takes milliseconds: only where it brings something, and not all the time.
-    private static var trimBytes: Int { 8 << 20 }
-    private static var ticksPerTrim: UInt32 { 5 * ticksPerSecond }
     static var mailboxToken: UInt64 { .max }
     static var firstListenerToken: UInt64 { .max - 1 }
 
@@ -90,6 +99,8 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
         self.poller = poller
         parser = settings.options.parser
         mailbox = settings.mailboxes[index]
+        let bytes = settings.options.heldBytes
+        heldLimit = bytes == 0 ? Int.max : bytes / 2 / settings.mailboxes.count
         handedOut = Array(repeating: [], count: settings.mailboxes.count)
         input = .allocate(byteCount: EventLoop.inputBytes, alignment: 16)
         let policy = settings.cors.current
@@ -194,7 +205,7 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
 
     private mutating func takeMail(_ context: inout Context) {
         mailbox.take(&answers, &arrivals)
-        for arrival in arrivals { open(arrival) }
+        for arrival in arrivals { open(arrival, &context) }
         arrivals.removeAll(keepingCapacity: true)
         // Taken out, since answering needs all of `self`.
         var batch: [Answer<Context>] = []
@@ -241,7 +252,7 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
                 close(slot)
                 continue
             }
-            let readDeadline = slots[slot].readDeadline
+            let readDeadline = slots[slot].due.deadline
             if readDeadline != 0 && ticks >= readDeadline {
                 close(slot)
                 continue
@@ -251,7 +262,7 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
         }
     }
 
-    private mutating func expire(_ slot: Int, _ context: inout Context) {
+    mutating func expire(_ slot: Int, _ context: inout Context) {
         let isBlocked = slots[slot].unsent > 0
         switch slots[slot].phase {
         case .head:
@@ -271,14 +282,6 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
         case .free, .waiting: break
         default: close(slot)
         }
-    }
-
-    /// Returns to the system what slow clients held: the allocator alone keeps pages that lie between others in use.
-    private mutating func giveBackMemory(_ ticks: UInt32) {
-        guard releasedBytes >= EventLoop.trimBytes, ticks &- lastTrim >= EventLoop.ticksPerTrim else { return }
-        releasedBytes = 0
-        lastTrim = ticks
-        cs_trim_memory()
     }
 
     // MARK: End

@@ -20,6 +20,8 @@ public struct HTTPRequest: ~Escapable {
     public let peer: PeerAddress
     /// What the braces of the route's pattern matched.
     public let pathParameters: PathParameters
+    /// Whether the route's admission was asked for this very request before its body came.
+    public let wasAdmitted: Bool
 
     @_lifetime(copy bytes, copy body)
     init(
@@ -28,7 +30,8 @@ public struct HTTPRequest: ~Escapable {
         body: RawSpan,
         requestID: String,
         peer: PeerAddress,
-        pathParameters: PathParameters
+        pathParameters: PathParameters,
+        wasAdmitted: Bool = false
     ) {
         self.bytes = bytes
         self.body = body
@@ -36,6 +39,7 @@ public struct HTTPRequest: ~Escapable {
         self.requestID = requestID
         self.peer = peer
         self.pathParameters = pathParameters
+        self.wasAdmitted = wasAdmitted
     }
 
     /// The method; a HEAD is `head` although the route says GET.

@@ -6,6 +6,8 @@ struct NewConnection: Sendable {
     let descriptor: Int32
     let peer: PeerAddress
     let isCounted: Bool
+    /// How many loops had no room for it.
+    var refusals = 0
 }
 
 /// How other threads reach an event loop: answers of jobs, sockets, and the wish to stop.

@@ -28,6 +28,8 @@ struct PathTable: Sendable {
     private var buckets: [Int32] = []
     /// Entries with parameters.
     private var patterns: [Int] = []
+    /// The most segments one of them has.
+    private var mostSegments = 0
     private var paths: [[UInt8]] = []
     /// Every method of every route.
     private(set) var allMethods = ""
@@ -61,6 +63,7 @@ struct PathTable: Sendable {
         patterns = entries.indices.filter {
             entries[$0].segments.contains { if case .parameter = $0 { true } else { false } }
         }
+        mostSegments = patterns.map { entries[$0].segments.count }.max() ?? 0
         var size = 8
         while size < entries.count * 2 { size *= 2 }
         buckets = Array(repeating: -1, count: size)
@@ -100,7 +103,8 @@ struct PathTable: Sendable {
             if isEqual { return match(method, entries[index], PathParameters()) }
             bucket = (bucket + 1) & (buckets.count - 1)
         }
-        if patterns.isEmpty || path.isEmpty { return .notFound }
+        // Counted first: a path of slashes alone would be as many parts.
+        guard !path.isEmpty, path.count(where: { $0 == UInt8(ascii: "/") }) <= mostSegments else { return .notFound }
         let parts = path.dropFirst().split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         for index in patterns {
             if let parameters = parameters(of: entries[index], parts) {

@@ -70,6 +70,9 @@ public struct PeerAddress: Hashable, Sendable, CustomStringConvertible {
         return high == 0 && low == 1 || high >> 57 == 0xFC >> 1 || high >> 54 == 0xFE80 >> 6
     }
 
+    /// Whether this is this machine itself.
+    var isLoopback: Bool { isIPv4 ? low >> 24 & 0xFF == 127 : high == 0 && low == 1 }
+
     /// The first 64 bits of an IPv6 address, the whole of an IPv4 one: what one customer's line is taken to be.
     public var site: PeerAddress {
         isIPv4 ? self : PeerAddress(high: high, low: 0)

@@ -133,11 +133,6 @@ struct RequestParser: Sendable {
             head.isAsterisk = true
             return
         }
-        // Authority form is CONNECT's; a method nobody knows is answered as such.
-        if head.method == .unknown {
-            head.path = pathStart..<pathStart
-            return
-        }
         // RFC 9112 §3.2.2: a server must accept the absolute form, and its authority beats Host.
         let rest = bytes.slice(target)
         let schemes: [StaticString] = ["http://", "https://"]
@@ -149,7 +144,22 @@ struct RequestParser: Sendable {
             guard pathStart > authorityStart, RequestParser.isHost(bytes.slice(authorityStart..<pathStart)) else {
                 break
             }
-            head.path = pathStart..<pathEnd
+            guard pathStart == pathEnd else {
+                head.path = pathStart..<pathEnd
+                return
+            }
+            // RFC 9110 §4.2.3: an empty path is a slash, of which there is one before the authority; RFC 9112 §3.2.4: to
+            // ask for the options of none is to ask for those of the server.
+            if head.method == .options && queryStart == nil {
+                head.isAsterisk = true
+            } else {
+                head.path = authorityStart - 1..<authorityStart
+            }
+            return
+        }
+        // Authority form is CONNECT's; a method nobody knows is answered as such.
+        if head.method == .unknown {
+            head.path = target.lowerBound..<target.lowerBound
             return
         }
         throw .malformedRequest(reason: "The target is neither a path nor an http URI.")
@@ -262,9 +272,7 @@ struct RequestParser: Sendable {
             position = end + 1
         } else {
             while position < value.count, value[position] != UInt8(ascii: ":") {
-                let byte = value[position]
-                // unreserved, sub-delims and percent-encoded
-                guard isUnreserved(byte) || "!$&'()*+,;=%".utf8.contains(byte) else { return false }
+                guard isHostCharacter(value[position]) else { return false }
                 position += 1
             }
             guard position > 0 else { return false }

@@ -51,7 +51,10 @@ public final class Server<Context: LoopContext & ~Copyable>: Sendable {
         makeContext: (Int) throws -> sending Context
     ) throws -> Server {
         precondition(!options.addresses.isEmpty, "a server listens somewhere")
-        precondition(options.addresses.count <= 16, "a server listens on at most 16 addresses")
+        precondition(
+            options.addresses.count <= ServerOptions.mostAddresses,
+            "a server listens on at most 16 addresses"
+        )
         var listeners: [Listener] = []
         for address in options.addresses { listeners += try Listener.open(address) }
         let settings = LoopSettings(

@@ -38,7 +38,10 @@ public struct CORSPolicy: Sendable {
 
 /// How a server listens and what it bears; the defaults are those of the configuration file.
 public struct ServerOptions: Sendable {
-    /// Where to listen.
+    /// The most addresses there may be.
+    public static let mostAddresses = 16
+
+    /// Where to listen: at least one, at most `mostAddresses`.
     public var addresses: [ListenAddress] = [.loopback(port: 0)]
     /// For one header section, from its first byte, the first of a connection from the accept on; 0 = no limit.
     public var headerSeconds = 10
@@ -46,7 +49,8 @@ public struct ServerOptions: Sendable {
     public var bodySeconds = 30
     /// Between requests, and for a client that does not read; 0 = no limit.
     public var idleSeconds = 60
-    /// Connections at one time; 0 = no limit but the process's descriptors.
+    /// Connections at one time, beyond which whoever has been idle longest gives way; 0 = no limit but the process's
+    /// descriptors.
     public var connections = 0
     /// Connections at one time from one address, not counted for local peers and `trustedProxies`; 0 = no limit.
     public var connectionsPerAddress = 0
@@ -62,6 +66,9 @@ public struct ServerOptions: Sendable {
     public var bodyBytes = 64 << 10
     /// Answers that may wait for one slow reader in bytes; beyond, its next requests wait too.
     public var outputBytes = 1 << 20
+    /// Memory for what clients send and read slowly, of all connections together, in bytes: one half for heads and bodies on
+    /// their way in, one for answers on their way out. Beyond, whoever is slowest gives way; 0 = no limit.
+    public var heldBytes = 256 << 20
     /// Requests on one connection; 0 = no limit.
     public var requestsPerConnection = 0
     /// How long running requests may take once the server stops.

@@ -22,8 +22,13 @@ struct Slot {
     var generation: UInt32 = 0
     /// In ticks of the loop; 0 for none.
     var deadline: UInt32 = 0
-    /// When the client must have read some of `output`, in ticks; 0 where nothing waits. What it sends is no reading.
-    var readDeadline: UInt32 = 0
+    /// What the client must read of `output`, and by when. What it sends is no reading.
+    var due = ReadingDue()
+    /// The tick since which it is idle.
+    var idleSince: UInt32 = 0
+    /// Memory of unfinished input and of unsent output, as the loop has counted it.
+    var heldInput: UInt32 = 0
+    var heldOutput: UInt32 = 0
     /// How much of `output` is sent; while draining, how much was thrown away.
     var written: UInt32 = 0
     /// Requests so far.
@@ -47,6 +52,34 @@ struct Slot {
     var job: PendingJob?
 
     var unsent: Int { output.count - Int(written) }
+}
+
+/// What a slow client must read, so that memory is held for it any longer: a byte now and then is not enough.
+struct ReadingDue: Sendable, Equatable {
+    /// What a client must read on average; slower is as good as not at all.
+    static let leastBytesPerSecond = 1024
+
+    /// When the due must have been read, in ticks of the loop; 0 where nothing waits, or where there is no limit.
+    private(set) var deadline: UInt32 = 0
+    /// The place among all dues of the loop: who is the last to have begun one is the last to give way.
+    private(set) var order: UInt32 = 0
+    /// How much was read of it.
+    private var bytes: UInt32 = 0
+
+    /// Nothing is due.
+    init() {}
+
+    /// From here on the client has until `deadline`.
+    init(by deadline: UInt32, order: UInt32) {
+        self.deadline = deadline
+        self.order = order
+    }
+
+    /// The client has read more; whether that was its due for so many seconds, so that the next one begins.
+    mutating func isPaid(by count: Int, for seconds: Int) -> Bool {
+        bytes += UInt32(clamping: count)
+        return Int(bytes) >= seconds * Self.leastBytesPerSecond
+    }
 }
 
 /// A request whose body is not complete.

@@ -96,6 +96,18 @@ extension Parser {
 
 /// Appends what the inside of a JSON string, already known to be correct, stands for, in UTF-8.
 func appendUnescaped(_ inside: Slice<UnsafeBufferPointer<UInt8>>, to bytes: inout [UInt8]) {
+    _ = unescape(inside) { byte in
+        bytes.append(byte)
+        return true
+    }
+}
+
+/// Hands over, byte by byte, what the inside of a JSON string, already known to be correct, stands for, in UTF-8.
+///
+/// - Parameter take: says whether there is to be more.
+/// - Returns: whether all was taken.
+@inline(__always)
+func unescape(_ inside: Slice<UnsafeBufferPointer<UInt8>>, _ take: (UInt8) -> Bool) -> Bool {
     var index = inside.startIndex
     func codeUnit() -> UInt32 {
         // `index` is at the backslash.
@@ -103,16 +115,17 @@ func appendUnescaped(_ inside: Slice<UnsafeBufferPointer<UInt8>>, to bytes: inou
     }
     while index < inside.endIndex {
         guard inside[index] == UInt8(ascii: "\\") else {
-            bytes.append(inside[index])
+            guard take(inside[index]) else { return false }
             index += 1
             continue
         }
+        let byte: UInt8
         switch inside[index + 1] {
-        case UInt8(ascii: "b"): bytes.append(0x08)
-        case UInt8(ascii: "f"): bytes.append(0x0C)
-        case UInt8(ascii: "n"): bytes.append(0x0A)
-        case UInt8(ascii: "r"): bytes.append(0x0D)
-        case UInt8(ascii: "t"): bytes.append(0x09)
+        case UInt8(ascii: "b"): byte = 0x08
+        case UInt8(ascii: "f"): byte = 0x0C
+        case UInt8(ascii: "n"): byte = 0x0A
+        case UInt8(ascii: "r"): byte = 0x0D
+        case UInt8(ascii: "t"): byte = 0x09
         case UInt8(ascii: "u"):
             var scalar = codeUnit()
             index += 6
@@ -120,10 +133,13 @@ func appendUnescaped(_ inside: Slice<UnsafeBufferPointer<UInt8>>, to bytes: inou
                 scalar = 0x10000 + (scalar & 0x3FF) << 10 + (codeUnit() & 0x3FF)
                 index += 6
             }
-            if let scalar = Unicode.Scalar(scalar) { bytes.append(contentsOf: Unicode.UTF8.encode(scalar) ?? .init()) }
+            guard let scalar = Unicode.Scalar(scalar) else { continue }
+            for byte in Unicode.UTF8.encode(scalar) ?? .init() where !take(byte) { return false }
             continue
-        case let other: bytes.append(other)
+        case let other: byte = other
         }
+        guard take(byte) else { return false }
         index += 2
     }
+    return true
 }

@@ -102,7 +102,7 @@ public struct JSONValue: Sendable {
         let token = token
         switch token.kind {
         case .string: return matches(token, text)
-        case .escapedString: return unescaped(token.range).elementsEqual(text.utf8)
+        case .escapedString: return matchesEscaped(token, text)
         default: return false
         }
     }
@@ -125,8 +125,7 @@ public struct JSONValue: Sendable {
         var place = index + 1
         while place < Int(token.next) {
             let member = document.tape[place]
-            let isThis =
-                member.isEscaped ? unescaped(member.range).elementsEqual(name.utf8) : matches(member, name)
+            let isThis = member.isEscaped ? matchesEscaped(member, name) : matches(member, name)
             if isThis { return JSONValue(document: document, index: place + 1) }
             place = Int(document.tape[place + 1].next)
         }
@@ -151,6 +150,17 @@ public struct JSONValue: Sendable {
             place += 1
         }
         return true
+    }
+
+    /// `matches` for a string with escapes, without a copy of it.
+    private func matchesEscaped(_ token: Token, _ text: String) -> Bool {
+        let utf8 = text.utf8
+        // An escape is longer than what it stands for, and at most six times as long.
+        guard token.range.count > utf8.count, token.range.count <= 6 * utf8.count else { return false }
+        return document.bytes.withUnsafeBufferPointer { bytes in
+            var rest = utf8.makeIterator()
+            return unescape(bytes[token.range]) { $0 == rest.next() } && rest.next() == nil
+        }
     }
 
     private func unescaped(_ range: Range<Int>) -> [UInt8] {

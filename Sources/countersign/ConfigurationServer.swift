@@ -17,6 +17,7 @@ extension ServerOptions {
         targetBytes = limits.targetBytes
         bodyBytes = limits.bodyBytes
         outputBytes = limits.outBufferBytes
+        heldBytes = limits.heldBytes
         requestsPerConnection = limits.keepaliveRequests
         shutdownGraceSeconds = configuration.shutdownGraceSeconds
         cors = CORSPolicy(configuration.cors)

@@ -21,7 +21,7 @@ extension Setting {
         Setting(
             "listen",
             \.listen,
-            .list(of: .listenAddress, atLeast: 1),
+            .list(of: .listenAddress, atLeast: 1, atMost: ServerOptions.mostAddresses),
             flag: "--listen",
             """
             Where to listen: 127.0.0.1:8080, [::1]:8080, localhost:8080 (both loopbacks) or *:8080 (every address, IPv4 \
@@ -147,7 +147,7 @@ extension Setting {
             "limits.connections",
             \.limits.connections,
             .integer(1...1_000_000, "connections", zero: "no limit"),
-            "Connections open at a time."
+            "Connections open at a time; beyond, whoever has been idle longest gives way to who comes."
         ),
         Setting(
             "limits.connections_per_address",
@@ -160,6 +160,15 @@ extension Setting {
             \.limits.outBufferBytes,
             .integer(65_536...268_435_456, "bytes"),
             "Answers that may wait for a client that reads slowly; beyond, its next requests wait too."
+        ),
+        Setting(
+            "limits.held_bytes",
+            \.limits.heldBytes,
+            .integer(16_777_216...1_099_511_627_776, "bytes", zero: "no limit"),
+            """
+            Memory for what clients send and read slowly, of all connections together: one half for requests on their way \
+            in, one for answers on their way out. Beyond, whoever has been slow longest is cut off.
+            """
         ),
         Setting(
             "limits.keepalive_requests",

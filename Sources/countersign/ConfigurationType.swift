@@ -170,7 +170,11 @@ extension SettingType where Value == NetworkPrefix {
 
 extension SettingType {
     /// A list; in the environment and in flags its items are separated by commas.
-    static func list<Item>(of item: SettingType<Item>, atLeast least: Int = 0) -> SettingType where Value == [Item] {
+    static func list<Item>(
+        of item: SettingType<Item>,
+        atLeast least: Int = 0,
+        atMost most: Int = 10_000
+    ) -> SettingType where Value == [Item] {
         SettingType(
             words: "list of: \(item.words)",
             read: { (input) throws(SettingProblem) in
@@ -187,6 +191,7 @@ extension SettingType {
                 default: throw SettingProblem("\(input.shown) is not a list")
                 }
                 guard items.count >= least else { throw SettingProblem("is empty") }
+                guard items.count <= most else { throw SettingProblem("has \(items.count) items, \(most) at most") }
                 var values: [Item] = []
                 for input in items {
                     let value = try item.read(input)

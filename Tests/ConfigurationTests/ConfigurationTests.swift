@@ -131,6 +131,10 @@ import Testing
             ("{ lock_wait: 'P1D' }", "c.json5:1: lock_wait: 'P1D' is outside its range (duration, PT0S to PT10M)"),
             ("{ listen: [] }", "c.json5:1: listen: is empty"),
             (
+                "{ listen: [\((1...17).map { "'127.0.0.1:\($0)'" }.joined(separator: ","))] }",
+                "c.json5:1: listen: has 17 items, 16 at most"
+            ),
+            (
                 "{ trusted_proxies: ['10.1.2.3/8'] }",
                 "c.json5:1: trusted_proxies: '10.1.2.3/8' is not an address block such as 10.0.0.0/8 or fd00::/8 (no bits beyond the prefix)"
             ),

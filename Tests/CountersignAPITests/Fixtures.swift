@@ -80,7 +80,8 @@ struct Catalog: Sendable {
     static func open(
         settings: ProductSettings = ProductSettings(),
         queueCapacity: Int = 4096,
-        guarded: GuardedClock? = nil
+        guarded: GuardedClock? = nil,
+        vfs: String? = nil
     ) throws -> sending OpenCatalog {
         let folder = try TemporaryFolder()
         let clock = SettableClock(start)
@@ -90,6 +91,11 @@ struct Catalog: Sendable {
         options.lockWait = .seconds(5)
         // No test is to fail because the machine has other things to do.
         options.batchWait = .seconds(60)
+        if let vfs {
+            // A disk that can be told to fail must be asked.
+            options.synchronous = .full
+            options.vfs = vfs
+        }
         let database = Database(folder: folder.path, options: options)
         let queue = APIWriterQueue(capacity: queueCapacity)
         let writer = try database.openForServing(queue)
@@ -315,13 +321,13 @@ struct TestAPI: ~Copyable {
                 let render: Render<LoopState>
                 var wrote = true
                 switch job.work {
-                case .write(let work): render = try writer.write(work)
+                case .write(let work): render = try write(work)
                 case .compute(let work):
                     switch try work(&chains) {
                     case .answer(let answer):
                         render = answer
                         wrote = false
-                    case .write(let work): render = try writer.write(work)
+                    case .write(let work): render = try write(work)
                     }
                 }
                 do {
@@ -332,6 +338,22 @@ struct TestAPI: ~Copyable {
             }
         } catch {
             return Received(context.response(to: error, for: outline), wrote: false)
+        }
+    }
+
+    /// Does one job, and charges for it as the writer would.
+    private func write(_ work: WriteJob) throws -> Render<LoopState> {
+        let charges = Charges(context.shared.limiter)
+        do {
+            let render = try writer.write { db in
+                charges.begin()
+                return try work(db, charges)
+            }
+            charges.settle(isCommitted: true)
+            return render
+        } catch {
+            charges.settle(isCommitted: false)
+            throw error
         }
     }
 
@@ -347,7 +369,7 @@ struct TestAPI: ~Copyable {
         return jobs.map { job in
             do {
                 guard case .write(let work) = job.work else { throw NothingWritten() }
-                return Received(try writer.write(work)(&context), wrote: true)
+                return Received(try write(work)(&context), wrote: true)
             } catch {
                 return Received(context.response(to: error, for: .test()), wrote: false)
             }

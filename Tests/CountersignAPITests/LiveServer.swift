@@ -22,10 +22,13 @@ final class LiveServer: Sendable {
         loops: Int = 2,
         licenses count: Int = 1,
         _ plan: @Sendable (inout Plan) throws -> Void = { _ in },
+        settings: ProductSettings = ProductSettings(),
+        vfs: String? = nil,
+        limits: RateLimits = RateLimits(),
         options change: (inout ServerOptions) -> Void = { _ in },
         setUp: @Sendable (borrowing WriteTransaction, Catalog) throws -> Void = { _, _ in }
     ) throws {
-        let opened = try Catalog.open()
+        let opened = try Catalog.open(settings: settings, vfs: vfs)
         catalog = opened.catalog
         let catalog = catalog
         licenses = try opened.writer.write { db in
@@ -35,7 +38,7 @@ final class LiveServer: Sendable {
         var http = ServerOptions()
         change(&http)
         server = try APIServer.start(
-            APIServerOptions(http: http, loops: loops),
+            APIServerOptions(http: http, loops: loops, limits: limits),
             services: catalog.services,
             database: catalog.database,
             queue: catalog.queue,

@@ -21,6 +21,7 @@ private let postRoutes = [
             "application/json", "application/json; charset=utf-8", "APPLICATION/JSON;charset=\"UTF-8\"",
             "application/json ; charset=UTF-8", "application/json;", "application/json; ;charset=utf-8",
             "application/json; profile=x", "application/json;charset=\"u\\tf-8\"",
+            "application/json;" + String(repeating: "a", count: 236) + "=b",
         ]
     )
     func goodTypes(type: String) { #expect(MediaType.isJSON(Array(type.utf8))) }
@@ -33,6 +34,9 @@ private let postRoutes = [
             "application/json, application/json", "application/jsonx", "application/merge-patch+json",
             "application/json; charset=utf-8; charset=latin1", "application/json; charset=\"utf-8",
             "application / json", "application/json; charset = utf-8",
+            "application/json;" + String(repeating: "a", count: 300) + "=b",
+            "application/json" + String(repeating: ";", count: 300),
+            "application/json;a=\"" + String(repeating: "\\a", count: 200) + "\"",
         ]
     )
     func otherTypes(type: String) { #expect(!MediaType.isJSON(Array(type.utf8))) }

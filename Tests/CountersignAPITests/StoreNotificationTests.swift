@@ -138,27 +138,63 @@ import Testing
 }
 
 @Suite("The worker") struct WorkerTests {
+    private final class Kept: Sendable {}
+
+    private func submit(_ queue: WorkerQueue, _ origin: Origin, keeping kept: Kept? = nil) -> Bool {
+        queue.submit(
+            WorkerQueue.Submission(ticket: Ticket(loop: 0, slot: 0, generation: 1), origin: origin) { _ in
+                _ = kept
+                throw HTTPFailure.notFound
+            }
+        )
+    }
+
     @Test("its queue has room for 64, works off what waits, and then ends")
     func queue() throws {
         let queue = WorkerQueue()
-        let origin = Origin(try StoreConnectionID.fresh())
-        func submit() -> Bool {
-            queue.submit(
-                WorkerQueue.Submission(ticket: Ticket(loop: 0, slot: 0, generation: 1), origin: origin) { _ in
-                    throw HTTPFailure.notFound
-                }
-            )
-        }
-        for _ in 1...64 { #expect(submit()) }
-        #expect(!submit())
+        let origins = try (0..<4).map { _ in Origin(try StoreConnectionID.fresh()) }
+        for number in 0..<64 { #expect(submit(queue, origins[number % 4])) }
+        #expect(!submit(queue, Origin(try StoreConnectionID.fresh())))
         #expect(queue.take() != nil)
-        #expect(submit())
+        #expect(submit(queue, origins[0]))
 
         queue.stop()
 
-        #expect(!submit())
+        #expect(!submit(queue, origins[1]))
         for _ in 1...64 { #expect(queue.take() != nil) }
         #expect(queue.take() == nil)
+    }
+
+    @Test("one origin, an app's key or a store's connection, leaves the others their places and their turns")
+    func shares() throws {
+        let queue = WorkerQueue()
+        let greedy = Origin(try CredentialID.fresh())
+        let others = [Origin(try CredentialID.fresh()), Origin(try StoreConnectionID.fresh())]
+
+        let accepted = (0..<1_000).count { _ in submit(queue, greedy) }
+        for other in others { #expect(submit(queue, other)) }
+        let next = (0..<3).compactMap { _ in queue.take()?.origin }
+
+        #expect(accepted == 16)
+        #expect(next == [greedy] + others)
+    }
+
+    @Test("a worker that is never idle keeps nothing of what it has done")
+    func keepsNothing() throws {
+        let queue = WorkerQueue()
+        let origin = Origin(try CredentialID.fresh())
+        #expect(submit(queue, origin))
+        weak var first: Kept?
+
+        for round in 0..<100 {
+            let kept = Kept()
+            if round == 0 { first = kept }
+            #expect(submit(queue, origin, keeping: kept))
+            #expect(queue.take() != nil)
+        }
+
+        #expect(queue.count == 1)
+        #expect(first == nil)
     }
 
     @Test("over a socket, a purchase is verified, and one that is not genuine is refused", .timeLimit(.minutes(1)))

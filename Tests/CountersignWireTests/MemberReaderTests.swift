@@ -31,6 +31,22 @@ import Testing
         #expect(reader.invalid.map(\.pointer.description) == (value == nil ? ["/n"] : []))
     }
 
+    @Test("an object of more members than any request has is invalid as a whole", arguments: ["m", #"\u006d"#])
+    func tooManyMembers(name: String) throws {
+        func members(_ count: Int) -> String {
+            "{" + (1...count).map { "\"\(name)\($0)\":\($0)" }.joined(separator: ",") + "}"
+        }
+
+        var most = try reader(members(MemberReader.mostMembers))
+        let tooMany = #expect(throws: InvalidMembers.self) { _ = try reader(members(MemberReader.mostMembers + 1)) }
+        var outer = try reader("{\"inner\":\(members(MemberReader.mostMembers + 1))}")
+
+        #expect(most.integer("m256") == 256)
+        #expect(tooMany?.members.map(\.pointer.description) == [""])
+        #expect(outer.object("inner") == nil)
+        #expect(outer.invalid.map(\.pointer.description) == ["/inner"])
+    }
+
     @Test("null is as good as absent, an unknown member is ignored")
     func absent() throws {
         var reader = try reader(#"{"a":null,"other":{}}"#)

@@ -69,6 +69,30 @@ import Testing
             ["10.0.0.8, 10.0.0.7"],
             "10.0.0.8"
         ),
+        Case(
+            "of proxies behind one another sixteen are walked over",
+            "127.0.0.1",
+            ["127.0.0.1", "10.0.0.0/8"],
+            [(1...20).map { "10.0.0.\($0)" }.joined(separator: ",")],
+            "10.0.0.5"
+        ),
+        Case(
+            "what stands left of the client is not looked at, however long it is",
+            "127.0.0.1",
+            ["127.0.0.1"],
+            [
+                String(repeating: "1,", count: 7_000), String(repeating: "\u{301}", count: 7_000),
+                String(repeating: " ", count: 14_000) + "x, 198.51.100.1 ,,\t" + String(repeating: ",", count: 9_000),
+            ],
+            "198.51.100.1"
+        ),
+        Case(
+            "what is far too long is no address",
+            "127.0.0.1",
+            ["127.0.0.1"],
+            ["198.51.100.1, " + String(repeating: "0", count: 15_000) + "1.1.1.1"],
+            "127.0.0.1"
+        ),
         Case("a port is dropped", "127.0.0.1", ["127.0.0.1"], ["198.51.100.1:4711"], "198.51.100.1"),
         Case("a port of an IPv6 address too", "::1", ["::1"], ["[2001:db8::1]:4711"], "2001:db8::1"),
         Case("brackets are dropped", "::1", ["::1"], ["[2001:db8::1]"], "2001:db8::1"),

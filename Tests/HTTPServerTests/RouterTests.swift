@@ -34,7 +34,8 @@ import Testing
             ("HEAD", "/health", "health HEAD /health"), ("GET", "/%68ealt%68", "health GET /health"),
             ("GET", "/items", "list"), ("GET", "/items/7", "item 7"), ("GET", "/items/a%2Db~%5F", "item a-b~_"),
             ("DELETE", "/items/7/parts/8", "part 7 8"), ("GET", "/items/7/fixed", "fixed"),
-            ("GET", "http://h/items", "list"),
+            ("GET", "http://h/items", "list"), ("GET", "http://h", "root"), ("GET", "HTTPS://h:1?x=/items", "root"),
+            ("HEAD", "http://h", "root"),
         ]
     )
     func found(method: String, path: String, body: String) throws {
@@ -52,7 +53,8 @@ import Testing
             "/nowhere", "/health/", "//health", "/./health", "/items/../health", "/items/", "/items//parts/8",
             "/items/.",
             "/items/%2e%2E", "/items/a%2Fb", "/items/a%20b", "/health%", "/health%zz", "/health%00", "/HEALTH",
-            "/items/7/", "/items/7/parts",
+            "/items/7/", "/items/7/parts", String(repeating: "/", count: 8_000),
+            "/items" + String(repeating: "/x", count: 4_000),
         ]
     )
     func notFound(path: String) {
@@ -64,6 +66,9 @@ import Testing
         arguments: [
             ("POST", "/health", "GET, HEAD"), ("DELETE", "/items", "GET, HEAD, POST"),
             ("GET", "/items/7/parts/8", "DELETE"), ("OPTIONS", "/health", "GET, HEAD"),
+            ("BREW", "/health", "GET, HEAD"), ("BREW", "http://h/health", "GET, HEAD"),
+            ("BREW", "http://h", "GET, HEAD"),
+            ("OPTIONS", "http://h?", "GET, HEAD"),
         ]
     )
     func otherMethod(method: String, path: String, allow: String) {

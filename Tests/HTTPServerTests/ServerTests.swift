@@ -263,22 +263,6 @@ import Testing
         #expect(try client.isClosed())
     }
 
-    @Test("a connection too many is told to come back")
-    func tooManyConnections() throws {
-        let server = try TestServer { $0.connections = 1 }
-        defer { server.end() }
-        let first = try server.connect()
-        try first.send(request("GET", "/health"))
-        #expect(try first.receive()?.status == 200)
-
-        let second = try server.connect()
-
-        let received = try #require(try second.receive())
-        #expect(received.status == 503 && received.head.contains("Retry-After: "))
-        #expect(try second.isClosed())
-        #expect(server.server.connections == ConnectionStatistics(open: 1, accepted: 1, refused: 1))
-    }
-
     @Test("a connection's requests can be counted out")
     func requestLimit() throws {
         let server = try TestServer { $0.requestsPerConnection = 2 }

@@ -54,7 +54,7 @@ extension Shop {
         if isNew || write != nil {
             try opened.writer.write { db in
                 // Nobody is limited here.
-                _ = try write?(db)
+                _ = try write?(db, Charges(contact.limiter))
                 if isNew { try contact.record(in: db) }
             }
             let (again, facts) = try opened.reader.snapshot { db in

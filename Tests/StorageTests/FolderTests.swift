@@ -54,7 +54,8 @@ private func names(in folder: String) -> [String] {
             _ = try database.openForServing(Queue())
             Issue.record("it was served")
         } catch {
-            #expect(error.category == .access && error.message.contains("\(database.folder)/\(name)"))
+            let refusal = try #require(error as? StorageError)
+            #expect(refusal.category == .access && refusal.message.contains("\(database.folder)/\(name)"))
         }
 
         #expect(FileManager.default.fileExists(atPath: victim) == leadsToAFile)

@@ -372,7 +372,7 @@ import Testing
             #expect(error.category == .unavailable && error.isTransient)
         }
         #expect(try Set(names()) == ["n0", "n1", "n2", "young"])
-        let status = queue.status(now: 0)
+        let status = queue.status()
         #expect(status.late == 2 && status.jobs == 6 && status.waiting == 0)
         #expect(status.lastError == nil, "a writer that has much to do is in order")
     }

@@ -68,6 +68,27 @@ func parse(_ text: String) throws -> JSONValue { try JSONDocument(parsing: Array
         #expect(body["a\\nb"] == nil)
     }
 
+    @Test(
+        "a name with escapes is found by what they stand for, and by nothing else",
+        arguments: [
+            (#"\u0061"#, "a"), (#"\u0061bc"#, "abc"), (#"ab\u0063"#, "abc"), (#"\u00e9"#, "\u{E9}"),
+            (#"\u20AC"#, "\u{20AC}"), (#"\uD834\uDD1E"#, "\u{1D11E}"), (#"\""#, "\""), (#"\\"#, "\\"),
+            (#"\/"#, "/"), (#"\b\f\n\r\t"#, "\u{8}\u{C}\n\r\t"), (#"\u0000"#, "\u{0}"),
+            (#"\u0061\u0061\u0061"#, "aaa"),
+        ]
+    )
+    func escapedNames(inside: String, name: String) throws {
+        let body = try parse("{\"\(inside)\":1}")
+        let value = try parse("\"\(inside)\"")
+
+        #expect(body[name]?.int64 == 1)
+        #expect(value.isString(name))
+        for other in [name + "a", "a" + name, String(name.dropLast()), inside, name.uppercased() + "Z", ""] {
+            #expect(body[other] == nil)
+            #expect(!value.isString(other))
+        }
+    }
+
     @Test("escapes are decoded")
     func escapes() throws {
         let value = try parse(#""\"\\\/\b\f\n\r\t\u0041\u00e9\u20AC\uD834\uDD1E\uDBFF\uDFFF\u0000é""#)

@@ -10,13 +10,13 @@ import LicensingServices
 extension LoopState {
     /// Counts a request against its address, before anything else is looked at.
     ///
-    /// - Parameter takes: false for a request whose body is still on its way: it is counted when it is whole.
+    /// - Parameter takes: false for a request that was counted when its head was there: it is only remembered whose it is.
     /// - Throws: `LimitExceeded`.
     mutating func passAddress(_ request: HTTPRequest, takes: Bool) throws(LimitExceeded) {
         shared.limiter.refresh(&limits)
         client = shared.limiter.client(request, under: limits.limits, log: shared.log)
-        guard let client else { return }
-        try shared.limiter.pass(client.rateKey(.requests), under: limits.limits, takes: takes)
+        guard takes, let client else { return }
+        try shared.limiter.pass(client.rateKey(.requests), under: limits.limits)
     }
 
     /// Counts a request of an administrator against the credential.

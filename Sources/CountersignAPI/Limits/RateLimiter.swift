@@ -106,6 +106,17 @@ final class RateLimiter: Sendable {
         )
     }
 
+    /// Takes one that may have to be given back, under the limits of now.
+    ///
+    /// - Returns: what gives it back; nil where there is no limit.
+    /// - Throws: `LimitExceeded`.
+    func take(_ key: RateKey) throws(LimitExceeded) -> (@Sendable () -> Void)? {
+        let limits = current
+        guard let rate = limits.rate(of: key.kind) else { return nil }
+        try pass(key, under: limits)
+        return { [table] in table.giveBack(rate, key) }
+    }
+
     /// Who answers for a request; nil where nobody is limited by address.
     func client(_ request: HTTPRequest, under limits: RateLimits, log: Log) -> ClientKey? {
         if limits.isAddressLimitOff { return nil }

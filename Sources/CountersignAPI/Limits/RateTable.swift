@@ -87,17 +87,33 @@ final class RateTable: Sendable {
         ask(rate, key, at: now, takes: false)
     }
 
+    /// Puts back what `take` took by this rate; a bucket that was forgotten meanwhile is full already.
+    func giveBack(_ rate: Rate, _ key: RateKey) {
+        let (part, start) = place(of: key)
+        parts[part].withLock { part in
+            guard !part.buckets.isEmpty else { return }
+            for candidate in start..<start + Self.ways where part.buckets[candidate].key == key {
+                let fullAt = part.buckets[candidate].fullAt
+                part.buckets[candidate].fullAt = fullAt > rate.interval ? fullAt - rate.interval : 0
+            }
+        }
+    }
+
     /// Buckets in use; for tests.
     var count: Int {
         parts.reduce(0) { sum, part in sum + part.withLock { $0.buckets.count { $0.key != nil } } }
     }
 
-    private func ask(_ rate: Rate, _ key: RateKey, at now: UInt64, takes: Bool) -> Allowance {
+    /// Where the sixteen entries are of which a bucket has one.
+    private func place(of key: RateKey) -> (part: Int, start: Int) {
         var hasher = Hasher()  // seeded anew in each process: nobody can choose addresses that share a set
         hasher.combine(key)
         let hash = UInt(bitPattern: hasher.finalize())
-        let part = Int(hash % UInt(Self.parts))
-        let start = Int(hash / UInt(Self.parts) % UInt(Self.setsInPart)) * Self.ways
+        return (Int(hash % UInt(Self.parts)), Int(hash / UInt(Self.parts) % UInt(Self.setsInPart)) * Self.ways)
+    }
+
+    private func ask(_ rate: Rate, _ key: RateKey, at now: UInt64, takes: Bool) -> Allowance {
+        let (part, start) = place(of: key)
         return parts[part].withLock { part in
             if part.buckets.isEmpty {
                 guard takes else { return Self.allowance(rate, fullAt: now, at: now).0 }
