@@ -2,7 +2,13 @@
 struct Generator {
     private var random: Randomness
     private var consumed: Operation?
+    private var activated: (key: KeySpec, install: Int)?
     private var issued = 0
+    /// What was begun goes on before anything else is drawn; the next is the last.
+    private var ahead: [Operation] = []
+
+    /// How many installs there are; most calls are of the first six, the others come in crowds.
+    static let installs = 9
 
     private static let hour: Int64 = 3600
     private static let day: Int64 = 86_400
@@ -114,22 +120,19 @@ struct Generator {
     }
 
     private mutating func operation(_ setup: Setup) -> Operation {
+        if let next = ahead.popLast() { return next }
         if issued < 2 {
             issued += 1
             return issue()
         }
         switch random.below(100) {
-        case 0..<20:
-            return .activate(
-                key(),
-                install: install(),
-                fingerprint: fingerprint(),
-                replacing: random.once(in: 6) ? random.below(12) : nil
-            )
-        case 20..<28:
-            return .validate(key(), install: random.once(in: 5) ? nil : install(), fingerprint: fingerprint())
+        case 0..<18: return activate()
+        case 18..<20: return crowd()
+        case 20..<28: return validate()
         case 28..<34: return .deactivate(key(), install: install())
-        case 34..<40: return .heartbeat(key(), install: install())
+        case 34..<40:
+            let (key, install) = holder()
+            return .heartbeat(key, install: install)
         case 40..<43: return .seats(key(), install: install())
         case 43..<47: return .sync(install: install(), fingerprint: fingerprint())
         case 47..<53:
@@ -146,6 +149,51 @@ struct Generator {
         case 79: return random.once(in: 3) ? .restart : time()
         default: return administration()
         }
+    }
+
+    private mutating func activate() -> Operation {
+        let (key, install) = (key(), install())
+        activated = (key, install)
+        return .activate(
+            key,
+            install: install,
+            fingerprint: fingerprint(),
+            replacing: random.once(in: 6) ? random.below(12) : nil
+        )
+    }
+
+    /// A license and an install: those of the last activation, half of the time.
+    private mutating func holder() -> (KeySpec, Int) {
+        if let activated, random.once(in: 2) { return activated }
+        return (key(), install())
+    }
+
+    private mutating func validate() -> Operation {
+        let (key, install) = holder()
+        return .validate(key, install: random.once(in: 5) ? nil : install, fingerprint: fingerprint())
+    }
+
+    /// A crowd on one license, at one moment or soon after each other: a machine that is set up anew again and again, or
+    /// two that share their fingerprints, first one and then another, with newcomers between them.
+    private mutating func crowd() -> Operation {
+        let (key, machine, first) = (KeySpec(license: license()), random.below(5), random.below(4))
+        let pause: Operation? = random.pick([nil, nil, nil, .wait(1), .wait(-1), .wait(10 * Self.day)])
+        let areTwins = random.once(in: 2)
+        var steps: [Operation] = []
+        for number in 0..<6 {
+            if number > 0, let pause { steps.append(pause) }
+            let fingerprint = areTwins && number > 1 ? machine + 1 : machine
+            steps.append(
+                .activate(
+                    key,
+                    install: areTwins && number % 2 == 0 ? first : first + number,
+                    fingerprint: random.once(in: 12) ? nil : fingerprint,
+                    replacing: nil
+                )
+            )
+        }
+        ahead = steps.reversed()
+        return ahead.removeLast()
     }
 
     private mutating func consume() -> Operation {

@@ -249,6 +249,11 @@ struct Model {
 
     // MARK: Ends
 
+    /// When half of a lease is over, from where on it is renewed.
+    func renewalDue(_ seat: Seat) -> Int64? {
+        leaseEnd(seat).flatMap { end in plan(licenses[seat.license]).lease.map { end - $0 / 2 } }
+    }
+
     /// All ends that lie ahead: what a test of boundaries is drawn to.
     var ends: [Int64] {
         var ends = licenses.flatMap { [$0.starts, end($0), rightEnd($0)] }
@@ -256,10 +261,8 @@ struct Model {
             guard seat.release == nil else { return [] }
             let license = licenses[seat.license]
             let idle = max(plan(license).idle ?? 0, offlineLife(license))
-            return [
-                leaseEnd(seat), seat.taken + plan(license).transferPeriod, seat.seen + idle,
-                seat.takeovers.first.map { $0 + 30 * 86_400 },
-            ]
+            let ends = [leaseEnd(seat), renewalDue(seat), seat.taken + plan(license).transferPeriod, seat.seen + idle]
+            return ends + seat.takeovers.map { $0 + 30 * 86_400 }
         }
         ends += trials.map(\.lastEnd)
         ends += gifts.map(\.ends)

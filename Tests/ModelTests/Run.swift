@@ -41,7 +41,7 @@ struct Run {
             let current = try shop ?? Shop(scenario.setup, in: market, opened)
             shop = current
             current.sequence = 0
-            for number in 0..<7 { try look(number, current, &model, opened, step) }
+            for number in 0...Generator.installs { try look(number, current, &model, opened, step) }
             guard current.sequence > sequence else {
                 throw Disagreement(step: step, reason: "a start did not raise seq")
             }
@@ -77,7 +77,7 @@ struct Run {
             )
         }
         // Where nobody called, or somebody else may be hit, an install looks what it has now.
-        if told.paper == nil || isLater { try look(step % 6, shop, &model, opened, step, after: operation) }
+        if told.paper == nil || isLater { try look(step % Generator.installs, shop, &model, opened, step, after: operation) }
         guard shop.sequence != .max else {
             throw Disagreement(step: step, operation: operation, reason: "seq went back")
         }
