@@ -26,12 +26,17 @@ struct Run {
     }
 
     let market: Market
+    /// What the model takes the setup for: a wrong model is made by telling it something else.
+    var belief: @Sendable (Setup) -> Setup = { $0 }
 
     /// Plays all of it.
     ///
+    /// - Returns: What was told of each operation.
     /// - Throws: `Disagreement`, and what the product throws that is no refusal.
-    func play(_ scenario: Scenario) throws {
-        var model = Model(scenario.setup)
+    @discardableResult
+    func play(_ scenario: Scenario) throws -> [Told] {
+        var model = Model(belief(scenario.setup))
+        var told: [Told] = []
         var shop: Shop?
         var step = 0
         var sequence: Int64 = 0
@@ -49,10 +54,11 @@ struct Run {
                 let operation = scenario.operations[step]
                 step += 1
                 if operation == .restart { break }
-                try perform(operation, current, &model, opened, step - 1)
+                told.append(try perform(operation, current, &model, opened, step - 1))
             }
             sequence = current.sequence
         }
+        return told
     }
 
     private func perform(
@@ -61,7 +67,7 @@ struct Run {
         _ model: inout Model,
         _ opened: borrowing Opened,
         _ step: Int
-    ) throws {
+    ) throws -> Told {
         let expected = model.perform(operation)
         let isLater = shop.now != model.now
         shop.now = model.now
@@ -82,6 +88,7 @@ struct Run {
             throw Disagreement(step: step, operation: operation, reason: "seq went back")
         }
         try model.checkInvariants(after: operation, told, step)
+        return told
     }
 
     private func look(
