@@ -40,7 +40,7 @@ struct Failure {
         self.scenario = small
         text = """
             \(cause)
-            \(small.operations.count) of \(scenario.operations.count) operations are left; to see it again:
+            \(small.steps.count) of \(scenario.steps.count) operations are left; to see it again:
             MODEL_REPLAY=\(file.path) swift test --filter ModelTests/replay
             \(try small.json)
             """

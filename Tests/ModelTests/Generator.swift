@@ -3,7 +3,10 @@ struct Generator {
     private var random: Randomness
     private var consumed: Operation?
     private var activated: (key: KeySpec, install: Int)?
-    private var issued = 0
+    private var issued: [Realm: Int] = [:]
+    /// Those that are called, and the one of the moment.
+    private var realms = [Realm()]
+    private var realm = Realm()
     /// What was begun goes on before anything else is drawn; the next is the last.
     private var ahead: [Operation] = []
 
@@ -17,9 +20,15 @@ struct Generator {
 
     mutating func scenario(_ count: Int) -> Scenario {
         let setup = setup()
-        var operations: [Operation] = []
-        for _ in 0..<count { operations.append(operation(setup)) }
-        return Scenario(setup: setup, operations: operations)
+        // One at a time for what takes long, several for what must stay apart.
+        realms = random.once(in: 2) ? [setup.realms[random.below(2)]] : setup.realms
+        realm = realms[0]
+        var steps: [Step] = []
+        for _ in 0..<count {
+            if ahead.isEmpty && random.once(in: 3) { realm = random.pick(realms) }
+            steps.append(Step(realm: realm, operation: operation()))
+        }
+        return Scenario(setup: setup, steps: steps)
     }
 
     // MARK: The setup
@@ -29,6 +38,12 @@ struct Generator {
         let starts: [Int64] = [
             1_801_353_599, 1_835_395_200, 1_798_761_590, 1_830_297_600, 1_800_000_000, 1_851_078_000,
         ]
+        // One product, two of one vendor or of two, or both.
+        let vendors = random.pick([[0], [0], [0, 0], [0, 1], [0, 0, 1]])
+        return Setup(start: random.pick(starts), products: vendors.map { product(of: $0) })
+    }
+
+    private mutating func product(of vendor: Int) -> ProductSpec {
         let plans = (0..<3).map { _ in plan() }
         let periods: [MeterSpec.Period] = [
             .lifetime, .day, .month, .year, .rolling(Span(seconds: Self.hour)), .rolling(Span(months: 1)),
@@ -37,7 +52,7 @@ struct Generator {
             MeterSpec(
                 limit: random.once(in: 5) ? nil : Int64(random.below(6)),
                 period: random.pick(periods),
-                scope: number == 0 ? "install" : random.pick(["install", "license", "customer"])
+                scope: number == 0 ? "install" : random.pick(["install", "license", "customer", "customer"])
             )
         }
         let settings = SettingsSpec(
@@ -46,7 +61,7 @@ struct Generator {
             isExplicit: random.once(in: 3),
             offlineLife: random.pick([Self.hour, 2 * Self.day, 7 * Self.day])
         )
-        return Setup(start: random.pick(starts), plans: plans, meters: meters, settings: settings)
+        return ProductSpec(vendor: vendor, plans: plans, meters: meters, settings: settings)
     }
 
     private mutating func plan() -> PlanSpec {
@@ -92,10 +107,14 @@ struct Generator {
 
     private mutating func fingerprint() -> Int? { random.pick([nil, nil, 0, 0, 1, 2]) }
 
-    private mutating func license() -> Int { random.below(max(1, min(issued, 4))) }
+    private mutating func license() -> Int { random.below(max(1, min(issued[realm, default: 0], 4))) }
 
     private mutating func key() -> KeySpec {
         if random.once(in: 60) { return KeySpec(license: 99) }
+        if realms.count > 1 && random.once(in: 12) {
+            let other = random.pick(realms)
+            if other != realm { return KeySpec(license: random.below(3), realm: other) }
+        }
         return KeySpec(license: license(), age: random.once(in: 4) ? random.pick([1, 1, 2]) : 0)
     }
 
@@ -119,12 +138,9 @@ struct Generator {
         return meters.map { AmountSpec(meter: $0, amount: Int64(random.pick([1, 1, 1, 2, 5]))) }
     }
 
-    private mutating func operation(_ setup: Setup) -> Operation {
+    private mutating func operation() -> Operation {
         if let next = ahead.popLast() { return next }
-        if issued < 2 {
-            issued += 1
-            return issue()
-        }
+        if issued[realm, default: 0] < 2 { return issue() }
         switch random.below(100) {
         case 0..<18: return activate()
         case 18..<20: return crowd()
@@ -153,7 +169,8 @@ struct Generator {
 
     private mutating func activate() -> Operation {
         let (key, install) = (key(), install())
-        activated = (key, install)
+        // In another realm it means another license.
+        if key.realm == nil { activated = (key, install) }
         return .activate(
             key,
             install: install,
@@ -198,13 +215,12 @@ struct Generator {
 
     private mutating func consume() -> Operation {
         if let consumed, random.once(in: 4) { return consumed }
-        let operation = Operation.consume(
-            install: install(),
-            amounts(),
-            random.once(in: 3) ? key() : nil,
-            repeatKey: random.once(in: 2) ? random.below(2) : nil
-        )
-        consumed = operation
+        var key = random.once(in: 3) ? key() : nil
+        let repeatKey = random.once(in: 2) ? random.below(2) : nil
+        // What is repeated must be the same text each time: whether a stranger's license is there is not known here.
+        if repeatKey != nil { key?.realm = nil }
+        let operation = Operation.consume(install: install(), amounts(), key, repeatKey: repeatKey)
+        if key?.realm == nil { consumed = operation }
         return operation
     }
 
@@ -220,7 +236,8 @@ struct Generator {
     }
 
     private mutating func issue() -> Operation {
-        .issue(
+        issued[realm, default: 0] += 1
+        return .issue(
             plan: random.below(3),
             seats: random.once(in: 4) ? seats() : nil,
             end: end(),
@@ -231,9 +248,12 @@ struct Generator {
     }
 
     private mutating func administration() -> Operation {
+        // Customers are known to all products of a vendor, what is theirs is not.
+        if realms.count > 1 && random.once(in: 6) {
+            return .give(.customer(random.below(2)), features: [random.below(4)], lasting: nil)
+        }
         switch random.below(20) {
         case 0:
-            issued += 1
             return issue()
         case 1: return .suspend(license())
         case 2, 3: return .reinstate(license(), revoked: random.once(in: 2))

@@ -33,7 +33,9 @@ extension Model {
             guard gifts.indices.contains(gift) else { return .skipped }
             gifts[gift].isWithdrawn = true
             return Told("OK")
-        case .editPlan(let plan, let edit, let affects): return editPlan(plan, edit, affectsExisting: affects)
+        case .editPlan(let plan, let edit, _):
+            plans[plan] = edited(plan, edit)
+            return Told("OK")
         case .set(let edit, let revives): return set(edit, revives: revives)
         case .extendTrial(let install, let until): return extendTrial(install, now + until)
         case .resetMeter(let meter, let install): return resetMeter(meter, install)

@@ -2,7 +2,7 @@
 extension Model {
     /// The license of a key, and whether a newer key replaced it.
     func find(_ key: KeySpec) -> (license: Int, isReplaced: Bool)? {
-        guard licenses.indices.contains(key.license) else { return nil }
+        guard key.realm == nil, licenses.indices.contains(key.license) else { return nil }
         return (key.license, key.age > 0 && licenses[key.license].keys > 1)
     }
 

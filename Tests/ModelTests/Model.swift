@@ -1,5 +1,5 @@
-/// The rules, written from the design a second time, as plainly as they can be said: numbers for names, seconds for times,
-/// arrays for tables, nothing shared with the product.
+/// The rules for one product in one mode, written from the design a second time, as plainly as they can be said: numbers for
+/// names, seconds for times, arrays for tables, nothing shared with the product.
 struct Model {
     struct License {
         enum Term: Equatable {
@@ -112,11 +112,11 @@ struct Model {
     /// Numbers of trials in the order in which they were first told of.
     var toldTrials: [Int: Int] = [:]
 
-    init(_ setup: Setup) {
-        now = setup.start
-        settings = setup.settings
-        plans = setup.plans
-        meters = setup.meters
+    init(_ product: ProductSpec, at start: Int64) {
+        now = start
+        settings = product.settings
+        plans = product.plans
+        meters = product.meters
     }
 
     // MARK: What counts for a license

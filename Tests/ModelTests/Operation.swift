@@ -79,13 +79,34 @@ struct SettingsSpec: Codable, Hashable, Sendable {
     var refreshAfter: Int64 = 86_400
 }
 
+struct ProductSpec: Codable, Hashable, Sendable {
+    /// A vendor's place: 0 or 1.
+    var vendor = 0
+    var plans: [PlanSpec]
+    var meters: [MeterSpec]
+    var settings: SettingsSpec
+}
+
 /// What is there before the first operation.
 struct Setup: Codable, Hashable, Sendable {
     /// Seconds since 1970.
     var start: Int64
-    var plans: [PlanSpec]
-    var meters: [MeterSpec]
-    var settings: SettingsSpec
+    var products: [ProductSpec]
+
+    /// Every product in both modes.
+    var realms: [Realm] {
+        products.indices.flatMap { [Realm(product: $0), Realm(product: $0, isTest: true)] }
+    }
+}
+
+/// A product in one mode: what its keys see.
+struct Realm: Codable, Hashable, Sendable {
+    /// A product's place.
+    var product = 0
+    var isTest = false
+
+    /// The same product in the other mode.
+    var twin: Realm { Realm(product: product, isTest: !isTest) }
 }
 
 /// One edit of a plan.
@@ -138,9 +159,11 @@ struct AmountSpec: Codable, Hashable, Sendable {
 struct KeySpec: Codable, Hashable, Sendable {
     var license: Int
     var age = 0
+    /// Of which realm, where it is not that of the call: there it is nobody's.
+    var realm: Realm?
 }
 
-/// One step. Everything is named by places, so that a step keeps its meaning when others are left out.
+/// What is done at a step. Everything is named by places, so that a step keeps its meaning when others are left out.
 enum Operation: Codable, Hashable, Sendable {
     // By apps.
     case activate(KeySpec, install: Int, fingerprint: Int?, replacing: Int?)
@@ -178,8 +201,14 @@ enum Operation: Codable, Hashable, Sendable {
     case restart
 }
 
+/// What is done in which realm.
+struct Step: Codable, Hashable, Sendable {
+    var realm = Realm()
+    var operation: Operation
+}
+
 /// A run that can be told, and told again.
 struct Scenario: Codable, Hashable, Sendable {
     var setup: Setup
-    var operations: [Operation]
+    var steps: [Step]
 }

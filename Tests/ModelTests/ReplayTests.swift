@@ -29,8 +29,7 @@ import Testing
 
             #expect(read == scenario)
             #expect(try run.play(read) == told)
-            let acts = scenario.operations.filter { $0 != .restart }
-            #expect(told.count == acts.count && Set(told).count > 50, "what was played told next to nothing")
+            #expect(told.count == scenario.steps.count && Set(told).count > 50, "what was played told next to nothing")
         }
     }
 
@@ -40,20 +39,26 @@ import Testing
 
         @Sendable func belief(_ setup: Setup) -> Setup {
             var setup = setup
-            for place in setup.plans.indices {
+            setup.products = setup.products.map { belief($0) }
+            return setup
+        }
+
+        private func belief(_ product: ProductSpec) -> ProductSpec {
+            var product = product
+            for place in product.plans.indices {
                 switch self {
                 case .seats:
-                    if case .limited(let count) = setup.plans[place].seats {
-                        setup.plans[place].seats = .limited(count + 1)
+                    if case .limited(let count) = product.plans[place].seats {
+                        product.plans[place].seats = .limited(count + 1)
                     }
-                case .grace: setup.plans[place].grace += 1
-                case .features: setup.plans[place].features.removeAll { $0 == 0 }
+                case .grace: product.plans[place].grace += 1
+                case .features: product.plans[place].features.removeAll { $0 == 0 }
                 case .trial, .meter: break
                 }
             }
-            if self == .trial { setup.settings.trial?.seconds += 1 }
-            if self == .meter { for place in setup.meters.indices { setup.meters[place].scope = "install" } }
-            return setup
+            if self == .trial { product.settings.trial?.seconds += 1 }
+            if self == .meter { for place in product.meters.indices { product.meters[place].scope = "install" } }
+            return product
         }
     }
 
@@ -77,34 +82,36 @@ import Testing
 
             let small = try Scenario(readFrom: file)
             #expect(small == told.scenario && small.setup == scenario.setup)
-            #expect(small.operations.count < scenario.operations.count)
+            #expect(small.steps.count < scenario.steps.count)
             let cause = try #require(try failure(small))
             #expect(throws: Never.self) { try right.play(small) }
-            for place in small.operations.indices {
+            for place in small.steps.indices {
                 var smaller = small
-                smaller.operations.remove(at: place)
-                #expect(try failure(smaller) == nil, "\(small.operations[place]) could be left out")
+                smaller.steps.remove(at: place)
+                #expect(try failure(smaller) == nil, "\(small.steps[place]) could be left out")
             }
             for part in ["\(cause)", "MODEL_REPLAY=\(file.path) ", try small.json] { #expect(told.text.contains(part)) }
         }
     }
 
+    private static func waiting(_ seconds: Int) -> Step { Step(operation: .wait(Int64(seconds))) }
+
     @Test("shrinking leaves what a failure needs, in its order, and nothing else", arguments: [1, 2, 3, 7, 40, 120])
     func needed(distance: Int) throws {
-        let scenario = Scenario(setup: Self.scenario(1, 0).setup, operations: (0..<120).map { .wait(Int64($0)) })
-        let needed = stride(from: 119, through: 0, by: -distance).prefix(3).reversed().map { Operation.wait(Int64($0)) }
+        let scenario = Scenario(setup: Self.scenario(1, 0).setup, steps: (0..<120).map { Self.waiting($0) })
+        let needed = stride(from: 119, through: 0, by: -distance).prefix(3).reversed().map { Self.waiting($0) }
 
-        let small = shrunk(scenario) { scenario in scenario.operations.filter { needed.contains($0) } == needed }
+        let small = shrunk(scenario) { scenario in scenario.steps.filter { needed.contains($0) } == needed }
 
-        #expect(small.setup == scenario.setup && small.operations == needed)
+        #expect(small.setup == scenario.setup && small.steps == needed)
     }
 
     @Test("shrinking that runs out of attempts leaves something that fails", arguments: [0, 1, 10, 50])
     func exhausted(attempts: Int) {
-        let scenario = Scenario(setup: Self.scenario(1, 0).setup, operations: (0..<120).map { .wait(Int64($0)) })
+        let scenario = Scenario(setup: Self.scenario(1, 0).setup, steps: (0..<120).map { Self.waiting($0) })
         var tried = 0
         func fails(_ scenario: Scenario) -> Bool {
-            [.wait(3), .wait(64), .wait(65)].allSatisfy { scenario.operations.contains($0) }
+            [3, 64, 65].allSatisfy { scenario.steps.contains(Self.waiting($0)) }
         }
 
         let small = shrunk(scenario, attempts: attempts) { scenario in
@@ -113,6 +120,6 @@ import Testing
         }
 
         #expect(fails(small) && tried <= attempts)
-        #expect((small.operations.count < 120) == (attempts >= 10))
+        #expect((small.steps.count < 120) == (attempts >= 10))
     }
 }

@@ -136,10 +136,7 @@ extension Shop {
         _ replacing: Int?,
         _ opened: borrowing Opened
     ) throws -> Told {
-        // The place of a seat that was never given names none of this license.
-        let nobody = Activation.ID(high: 1, low: UInt64(replacing ?? 0)).text
-        let seat = replacing.map { seatIDs.indices.contains($0) ? seatIDs[$0].text : nobody }
-        let more = seat.map { #""replace":"\#($0)""# } ?? ""
+        let more = replacing.map { #""replace":"\#(seat($0).text)""# } ?? ""
         let body = body(install, key, fingerprint: fingerprint, more)
         let installID = try claim(install).digest
         return try act(Activate.self, body, install, opened) { outcome in
@@ -343,6 +340,7 @@ extension Shop {
             expires: claims.expiresAt.secondsSinceEpoch,
             refresh: claims.refreshAfter.secondsSinceEpoch
         )
+        paper.realm = town.realm(of: state)
         paper.grants = claims.grants.map { grant in
             Paper.Grant(
                 feature: place(ofFeature: grant.feature),

@@ -95,6 +95,8 @@ struct Paper: Hashable, Sendable {
         var ends: Int64?
     }
 
+    /// Whose product it is of, in which mode, by what it says and by the key that signs it.
+    var realm: Realm?
     var grants: [Grant] = []
     /// By number.
     var licenses: [License] = []
