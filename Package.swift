@@ -131,7 +131,7 @@ let package = Package(
             name: "ModelTests",
             dependencies: [
                 "CountersignAPI", "HTTPServer", "LicensingServices", "Licensing", "Storage", "Bundles", "StrictJSON",
-                "Cryptography",
+                "Cryptography", "CountersignWire", "AppStore", "StoreTestSupport",
             ]
         ),
         .testTarget(name: "EndToEndTests", dependencies: ["countersign", "StrictJSON", "Cryptography", "Bundles"]),

@@ -1,12 +1,14 @@
 /// Draws scenarios. Knows nothing of the model: what is drawn must mean something whatever came before.
 struct Generator {
-    private var random: Randomness
+    var random: Randomness
     private var consumed: Operation?
     private var activated: (key: KeySpec, install: Int)?
     private var issued: [Realm: Int] = [:]
     /// Those that are called, and the one of the moment.
     private var realms = [Realm()]
-    private var realm = Realm()
+    private(set) var realm = Realm()
+    /// Products with an App Store.
+    private var connected: Set<Int> = []
     /// What was begun goes on before anything else is drawn; the next is the last.
     private var ahead: [Operation] = []
 
@@ -14,7 +16,7 @@ struct Generator {
     static let installs = 9
 
     private static let hour: Int64 = 3600
-    private static let day: Int64 = 86_400
+    static let day: Int64 = 86_400
 
     init(seed: UInt64) { random = Randomness(seed: seed) }
 
@@ -23,6 +25,7 @@ struct Generator {
         // One at a time for what takes long, several for what must stay apart.
         realms = random.once(in: 2) ? [setup.realms[random.below(2)]] : setup.realms
         realm = realms[0]
+        connected = Set(setup.products.indices.filter { setup.products[$0].store != nil })
         var steps: [Step] = []
         for _ in 0..<count {
             if ahead.isEmpty && random.once(in: 3) { realm = random.pick(realms) }
@@ -61,7 +64,7 @@ struct Generator {
             isExplicit: random.once(in: 3),
             offlineLife: random.pick([Self.hour, 2 * Self.day, 7 * Self.day])
         )
-        return ProductSpec(vendor: vendor, plans: plans, meters: meters, settings: settings)
+        return ProductSpec(vendor: vendor, plans: plans, meters: meters, settings: settings, store: store())
     }
 
     private mutating func plan() -> PlanSpec {
@@ -83,7 +86,7 @@ struct Generator {
         return plan
     }
 
-    private mutating func features() -> [Int] { (0..<4).filter { _ in random.once(in: 2) } }
+    mutating func features() -> [Int] { (0..<4).filter { _ in random.once(in: 2) } }
 
     private mutating func seats() -> Seats {
         random.once(in: 6) ? .unlimited : .limited(random.pick([0, 1, 1, 2, 2, 3]))
@@ -105,7 +108,7 @@ struct Generator {
 
     private mutating func install() -> Int { random.below(6) }
 
-    private mutating func fingerprint() -> Int? { random.pick([nil, nil, 0, 0, 1, 2]) }
+    mutating func fingerprint() -> Int? { random.pick([nil, nil, 0, 0, 1, 2]) }
 
     private mutating func license() -> Int { random.below(max(1, min(issued[realm, default: 0], 4))) }
 
@@ -141,6 +144,7 @@ struct Generator {
     private mutating func operation() -> Operation {
         if let next = ahead.popLast() { return next }
         if issued[realm, default: 0] < 2 { return issue() }
+        if connected.contains(realm.product) && random.once(in: 12) { return storeOperation() }
         switch random.below(100) {
         case 0..<18: return activate()
         case 18..<20: return crowd()
@@ -209,7 +213,12 @@ struct Generator {
                 )
             )
         }
-        ahead = steps.reversed()
+        return begin(steps)
+    }
+
+    /// The first of several operations; the others come next.
+    mutating func begin(_ operations: [Operation]) -> Operation {
+        ahead = operations.reversed()
         return ahead.removeLast()
     }
 

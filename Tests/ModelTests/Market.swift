@@ -4,7 +4,9 @@ import Foundation
 import Licensing
 import LicensingServices
 import Storage
+import StoreTestSupport
 import Synchronization
+import Testing
 
 /// A database in a folder of its own with two vendors; every scenario gets products of its own in it. The folder goes away
 /// with its last user.
@@ -26,7 +28,13 @@ final class Market: Sendable {
             Vendor(id: try Identifier(at: start, entropy: entropy), slug: try Slug(name), name: "Vendor")
         }
         self.vendors = vendors
-        let services = Services(keys: try DataKeys.random(), clock: NoClock(), entropy: entropy)
+        let root = SHA256.digest(of: try Storefront.signer.get().root)
+        let services = Services(
+            keys: try DataKeys.random(),
+            clock: NoClock(),
+            entropy: entropy,
+            storeRootDigests: [try #require(Digest256(bytes: root))]
+        )
         self.services = services
         try open().writer.write { db in
             for vendor in vendors {

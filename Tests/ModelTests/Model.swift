@@ -41,6 +41,10 @@ struct Model {
     struct Install {
         var fingerprint: Int?
         var firstContact: Int64
+        /// The latest contact.
+        var seen: Int64
+        /// In the order of first contacts.
+        var number: Int
         var trial: Int?
     }
 
@@ -98,6 +102,7 @@ struct Model {
     }
 
     var now: Int64
+    let isTest: Bool
     var settings: SettingsSpec
     var plans: [PlanSpec]
     var meters: [MeterSpec]
@@ -109,11 +114,15 @@ struct Model {
     var customers: Set<Int> = []
     var usage: [Counter: Usage] = [:]
     var kept: [RepeatKey: Kept] = [:]
+    /// Of both modes.
+    var ledger: Ledger?
     /// Numbers of trials in the order in which they were first told of.
     var toldTrials: [Int: Int] = [:]
 
-    init(_ product: ProductSpec, at start: Int64) {
+    init(_ product: ProductSpec, isTest: Bool, at start: Int64) {
         now = start
+        self.isTest = isTest
+        ledger = product.store.map { Ledger($0, at: start) }
         settings = product.settings
         plans = product.plans
         meters = product.meters
@@ -222,11 +231,12 @@ struct Model {
         if var install = installs[number] {
             let isElsewhere = fingerprint != nil && fingerprint != install.fingerprint
             install.fingerprint = fingerprint ?? install.fingerprint
+            install.seen = max(install.seen, now)
             installs[number] = install
             // A silent call of a machine that is known says nothing new about its trial.
             guard install.trial == nil || isElsewhere || asks || firstLaunch != nil else { return }
         } else {
-            installs[number] = Install(fingerprint: fingerprint, firstContact: now)
+            installs[number] = Install(fingerprint: fingerprint, firstContact: now, seen: now, number: installs.count)
         }
         stepTrial(number, asks: asks, firstLaunch: firstLaunch)
     }
@@ -268,6 +278,7 @@ struct Model {
         ends += gifts.map(\.ends)
         ends += usage.map { windowEnd($0.key.meter, $0.value.opened) }
         ends += kept.values.map { $0.at + 86_400 }
+        ends += storeEnds
         return Set(ends.compactMap { $0 }.filter { now < $0 }).sorted()
     }
 }

@@ -85,6 +85,43 @@ struct ProductSpec: Codable, Hashable, Sendable {
     var plans: [PlanSpec]
     var meters: [MeterSpec]
     var settings: SettingsSpec
+    /// Nil: not connected to the App Store.
+    var store: StoreSpec?
+}
+
+/// How a product is connected to the App Store.
+struct StoreSpec: Codable, Hashable, Sendable {
+    var production: ConnectionSpec?
+    var sandbox: ConnectionSpec?
+    var tiers: [TierSpec] = []
+}
+
+struct ConnectionSpec: Codable, Hashable, Sendable {
+    var isEnabled = true
+    var allowsReview = true
+    /// Seconds.
+    var leeway: Int64 = 7200
+    /// Places of features, by what the store calls its products; what is not named gives nothing.
+    var map: [String: [Int]]
+    /// How long a season lasts; nil: for ever.
+    var season: Span?
+}
+
+struct TierSpec: Codable, Hashable, Sendable {
+    /// In thousandths of a dollar.
+    var threshold: Int64
+    var features: [Int]
+    var lasting: Span?
+}
+
+/// One edit of a connection.
+enum ConnectionEdit: Codable, Hashable, Sendable {
+    case enabled(Bool)
+    case review(Bool)
+    case leeway(Int64)
+    /// Nil: it is named no more.
+    case map(String, [Int]?)
+    case season(Span?)
 }
 
 /// What is there before the first operation.
@@ -176,6 +213,9 @@ enum Operation: Codable, Hashable, Sendable {
     case trial(install: Int, fingerprint: Int?, start: Bool, firstLaunch: Int64?)
     case peek(install: Int, [AmountSpec], KeySpec?)
     case consume(install: Int, [AmountSpec], KeySpec?, repeatKey: Int?)
+    case present(DocumentSpec, install: Int, fingerprint: Int?)
+    // By the App Store.
+    case notify(name: Int, isSandbox: Bool, DocumentSpec?, RenewalSpec?)
     // By administrators.
     case issue(plan: Int, seats: Seats?, end: End, startsIn: Int64?, customer: Int?, offlineLife: Int64?)
     case suspend(Int)
@@ -194,6 +234,7 @@ enum Operation: Codable, Hashable, Sendable {
     case extendTrial(install: Int, until: Int64)
     case resetMeter(Int, install: Int)
     case refundMeter(Int, install: Int, amount: Int64)
+    case connect(isSandbox: Bool, ConnectionEdit)
     // Time, and the server itself.
     case wait(Int64)
     /// To so many seconds from one of the ends that lie ahead.

@@ -22,6 +22,8 @@ extension Shop {
         case .peek(let install, let amounts, let key): return try peek(install, amounts, key, opened)
         case .consume(let install, let amounts, let key, let repeatKey):
             return try consume(install, amounts, key, repeatKey, opened)
+        case .present(let document, let install, let fingerprint):
+            return try present(document, install, fingerprint, opened)
         case .wait, .waitForEnd, .restart: return .skipped
         default:
             do {
@@ -80,6 +82,9 @@ extension Shop {
             return try count(meter, install, opened) { counts, count, product, db in
                 try counts.refund(amount, of: count, in: product, because: "model", by: actor, in: db)
             }
+        case .notify(let name, let isSandbox, let document, let renewal):
+            return try notify(name, isSandbox, document, renewal, opened)
+        case .connect(let isSandbox, let edit): return try connect(isSandbox, edit, opened)
         default: return try change(operation, opened)
         }
     }

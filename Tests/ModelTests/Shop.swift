@@ -18,6 +18,8 @@ final class Shop {
     private let token: String
     let product: Product.ID
     let plans: [Plan.ID]
+    /// Of both modes.
+    let storefront: Storefront?
     /// Every key of each license, oldest first.
     var keys: [[String]] = []
     var licenses: [License.ID] = []
@@ -39,7 +41,7 @@ final class Shop {
 
     init(_ realm: Realm, selling catalog: Catalog, in town: Town, _ opened: borrowing Opened) throws {
         (self.realm, self.town) = (realm, town)
-        (product, plans) = (catalog.product, catalog.plans)
+        (product, plans, storefront) = (catalog.product, catalog.plans, catalog.storefront)
         let services = CredentialService(keys: town.market.services.keys, entropy: town.market.entropy)
         let draft = try services.draft(
             kind: .publishable,
@@ -105,7 +107,7 @@ final class Shop {
     }
 
     func reference(_ text: String) -> Paper.Reference {
-        if let known = references[text] { return known }
+        if let known = references[text] ?? storefront?.names[text] { return known }
         let reference = Paper.Reference.trial(trials.count)
         trials[text] = trials.count
         references[text] = reference

@@ -47,6 +47,7 @@ struct Catalog {
     let slug: Slug
     let product: Product.ID
     let plans: [Plan.ID]
+    let storefront: Storefront?
 
     init(_ spec: ProductSpec, at start: Int64, in market: Market, _ opened: borrowing Opened) throws {
         let time = Timestamp(secondsSinceEpoch: start)
@@ -80,5 +81,7 @@ struct Catalog {
             for meter in meters { try MeterStore.insert(meter, at: time, in: db) }
             for row in rows { try PlanStore.insert(row, at: time, in: db) }
         }
+        let actor = Actor(name: "model", now: time)
+        storefront = try spec.store.map { try Storefront($0, of: row, by: actor, in: market, opened) }
     }
 }

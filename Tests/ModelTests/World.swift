@@ -10,7 +10,7 @@ struct World {
         self.setup = setup
         realms = setup.realms
         now = setup.start
-        models = realms.map { Model(setup.products[$0.product], at: setup.start) }
+        models = realms.map { Model(setup.products[$0.product], isTest: $0.isTest, at: setup.start) }
     }
 
     private func place(_ realm: Realm) -> Int { 2 * realm.product + (realm.isTest ? 1 : 0) }
@@ -39,6 +39,7 @@ struct World {
             }
         default: break
         }
+        models[twin].ledger = models[own].ledger
         now = models[own].now
         for place in models.indices { models[place].now = now }
         return told
