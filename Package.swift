@@ -133,7 +133,7 @@ let package = Package(
             name: "ModelTests",
             dependencies: [
                 "CountersignAPI", "HTTPServer", "LicensingServices", "Licensing", "Storage", "Bundles", "StrictJSON",
-                "Cryptography",
+                "Cryptography", "CountersignWire", "AppStore", "StoreTestSupport",
             ]
         ),
         .testTarget(name: "EndToEndTests", dependencies: ["countersign", "StrictJSON", "Cryptography", "Bundles"]),

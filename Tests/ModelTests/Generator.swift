@@ -1,19 +1,37 @@
 /// Draws scenarios. Knows nothing of the model: what is drawn must mean something whatever came before.
 struct Generator {
-    private var random: Randomness
+    var random: Randomness
     private var consumed: Operation?
-    private var issued = 0
+    private var activated: (key: KeySpec, install: Int)?
+    private var issued: [Realm: Int] = [:]
+    /// Those that are called, and the one of the moment.
+    private var realms = [Realm()]
+    private(set) var realm = Realm()
+    /// Products with an App Store.
+    private var connected: Set<Int> = []
+    /// What was begun goes on before anything else is drawn; the next is the last.
+    private var ahead: [Operation] = []
+
+    /// How many installs there are; most calls are of the first six, the others come in crowds.
+    static let installs = 9
 
     private static let hour: Int64 = 3600
-    private static let day: Int64 = 86_400
+    static let day: Int64 = 86_400
 
     init(seed: UInt64) { random = Randomness(seed: seed) }
 
     mutating func scenario(_ count: Int) -> Scenario {
         let setup = setup()
-        var operations: [Operation] = []
-        for _ in 0..<count { operations.append(operation(setup)) }
-        return Scenario(setup: setup, operations: operations)
+        // One at a time for what takes long, several for what must stay apart.
+        realms = random.once(in: 2) ? [setup.realms[random.below(2)]] : setup.realms
+        realm = realms[0]
+        connected = Set(setup.products.indices.filter { setup.products[$0].store != nil })
+        var steps: [Step] = []
+        for _ in 0..<count {
+            if ahead.isEmpty && random.once(in: 3) { realm = random.pick(realms) }
+            steps.append(Step(realm: realm, operation: operation()))
+        }
+        return Scenario(setup: setup, steps: steps)
     }
 
     // MARK: The setup
@@ -23,6 +41,12 @@ struct Generator {
         let starts: [Int64] = [
             1_801_353_599, 1_835_395_200, 1_798_761_590, 1_830_297_600, 1_800_000_000, 1_851_078_000,
         ]
+        // One product, two of one vendor or of two, or both.
+        let vendors = random.pick([[0], [0], [0, 0], [0, 1], [0, 0, 1]])
+        return Setup(start: random.pick(starts), products: vendors.map { product(of: $0) })
+    }
+
+    private mutating func product(of vendor: Int) -> ProductSpec {
         let plans = (0..<3).map { _ in plan() }
         let periods: [MeterSpec.Period] = [
             .lifetime, .day, .month, .year, .rolling(Span(seconds: Self.hour)), .rolling(Span(months: 1)),
@@ -31,7 +55,7 @@ struct Generator {
             MeterSpec(
                 limit: random.once(in: 5) ? nil : Int64(random.below(6)),
                 period: random.pick(periods),
-                scope: number == 0 ? "install" : random.pick(["install", "license", "customer"])
+                scope: number == 0 ? "install" : random.pick(["install", "license", "customer", "customer"])
             )
         }
         let settings = SettingsSpec(
@@ -40,7 +64,7 @@ struct Generator {
             isExplicit: random.once(in: 3),
             offlineLife: random.pick([Self.hour, 2 * Self.day, 7 * Self.day])
         )
-        return Setup(start: random.pick(starts), plans: plans, meters: meters, settings: settings)
+        return ProductSpec(vendor: vendor, plans: plans, meters: meters, settings: settings, store: store())
     }
 
     private mutating func plan() -> PlanSpec {
@@ -62,7 +86,7 @@ struct Generator {
         return plan
     }
 
-    private mutating func features() -> [Int] { (0..<4).filter { _ in random.once(in: 2) } }
+    mutating func features() -> [Int] { (0..<4).filter { _ in random.once(in: 2) } }
 
     private mutating func seats() -> Seats {
         random.once(in: 6) ? .unlimited : .limited(random.pick([0, 1, 1, 2, 2, 3]))
@@ -84,12 +108,16 @@ struct Generator {
 
     private mutating func install() -> Int { random.below(6) }
 
-    private mutating func fingerprint() -> Int? { random.pick([nil, nil, 0, 0, 1, 2]) }
+    mutating func fingerprint() -> Int? { random.pick([nil, nil, 0, 0, 1, 2]) }
 
-    private mutating func license() -> Int { random.below(max(1, min(issued, 4))) }
+    private mutating func license() -> Int { random.below(max(1, min(issued[realm, default: 0], 4))) }
 
     private mutating func key() -> KeySpec {
         if random.once(in: 60) { return KeySpec(license: 99) }
+        if realms.count > 1 && random.once(in: 12) {
+            let other = random.pick(realms)
+            if other != realm { return KeySpec(license: random.below(3), realm: other) }
+        }
         return KeySpec(license: license(), age: random.once(in: 4) ? random.pick([1, 1, 2]) : 0)
     }
 
@@ -113,23 +141,18 @@ struct Generator {
         return meters.map { AmountSpec(meter: $0, amount: Int64(random.pick([1, 1, 1, 2, 5]))) }
     }
 
-    private mutating func operation(_ setup: Setup) -> Operation {
-        if issued < 2 {
-            issued += 1
-            return issue()
-        }
+    private mutating func operation() -> Operation {
+        if let next = ahead.popLast() { return next }
+        if issued[realm, default: 0] < 2 { return issue() }
+        if connected.contains(realm.product) && random.once(in: 12) { return storeOperation() }
         switch random.below(100) {
-        case 0..<20:
-            return .activate(
-                key(),
-                install: install(),
-                fingerprint: fingerprint(),
-                replacing: random.once(in: 6) ? random.below(12) : nil
-            )
-        case 20..<28:
-            return .validate(key(), install: random.once(in: 5) ? nil : install(), fingerprint: fingerprint())
+        case 0..<18: return activate()
+        case 18..<20: return crowd()
+        case 20..<28: return validate()
         case 28..<34: return .deactivate(key(), install: install())
-        case 34..<40: return .heartbeat(key(), install: install())
+        case 34..<40:
+            let (key, install) = holder()
+            return .heartbeat(key, install: install)
         case 40..<43: return .seats(key(), install: install())
         case 43..<47: return .sync(install: install(), fingerprint: fingerprint())
         case 47..<53:
@@ -148,15 +171,65 @@ struct Generator {
         }
     }
 
+    private mutating func activate() -> Operation {
+        let (key, install) = (key(), install())
+        // In another realm it means another license.
+        if key.realm == nil { activated = (key, install) }
+        return .activate(
+            key,
+            install: install,
+            fingerprint: fingerprint(),
+            replacing: random.once(in: 6) ? random.below(12) : nil
+        )
+    }
+
+    /// A license and an install: those of the last activation, half of the time.
+    private mutating func holder() -> (KeySpec, Int) {
+        if let activated, random.once(in: 2) { return activated }
+        return (key(), install())
+    }
+
+    private mutating func validate() -> Operation {
+        let (key, install) = holder()
+        return .validate(key, install: random.once(in: 5) ? nil : install, fingerprint: fingerprint())
+    }
+
+    /// A crowd on one license, at one moment or soon after each other: a machine that is set up anew again and again, or
+    /// two that share their fingerprints, first one and then another, with newcomers between them.
+    private mutating func crowd() -> Operation {
+        let (key, machine, first) = (KeySpec(license: license()), random.below(5), random.below(4))
+        let pause: Operation? = random.pick([nil, nil, nil, .wait(1), .wait(-1), .wait(10 * Self.day)])
+        let areTwins = random.once(in: 2)
+        var steps: [Operation] = []
+        for number in 0..<6 {
+            if number > 0, let pause { steps.append(pause) }
+            let fingerprint = areTwins && number > 1 ? machine + 1 : machine
+            steps.append(
+                .activate(
+                    key,
+                    install: areTwins && number % 2 == 0 ? first : first + number,
+                    fingerprint: random.once(in: 12) ? nil : fingerprint,
+                    replacing: nil
+                )
+            )
+        }
+        return begin(steps)
+    }
+
+    /// The first of several operations; the others come next.
+    mutating func begin(_ operations: [Operation]) -> Operation {
+        ahead = operations.reversed()
+        return ahead.removeLast()
+    }
+
     private mutating func consume() -> Operation {
         if let consumed, random.once(in: 4) { return consumed }
-        let operation = Operation.consume(
-            install: install(),
-            amounts(),
-            random.once(in: 3) ? key() : nil,
-            repeatKey: random.once(in: 2) ? random.below(2) : nil
-        )
-        consumed = operation
+        var key = random.once(in: 3) ? key() : nil
+        let repeatKey = random.once(in: 2) ? random.below(2) : nil
+        // What is repeated must be the same text each time: whether a stranger's license is there is not known here.
+        if repeatKey != nil { key?.realm = nil }
+        let operation = Operation.consume(install: install(), amounts(), key, repeatKey: repeatKey)
+        if key?.realm == nil { consumed = operation }
         return operation
     }
 
@@ -172,7 +245,8 @@ struct Generator {
     }
 
     private mutating func issue() -> Operation {
-        .issue(
+        issued[realm, default: 0] += 1
+        return .issue(
             plan: random.below(3),
             seats: random.once(in: 4) ? seats() : nil,
             end: end(),
@@ -183,9 +257,12 @@ struct Generator {
     }
 
     private mutating func administration() -> Operation {
+        // Customers are known to all products of a vendor, what is theirs is not.
+        if realms.count > 1 && random.once(in: 6) {
+            return .give(.customer(random.below(2)), features: [random.below(4)], lasting: nil)
+        }
         switch random.below(20) {
         case 0:
-            issued += 1
             return issue()
         case 1: return .suspend(license())
         case 2, 3: return .reinstate(license(), revoked: random.once(in: 2))

@@ -144,9 +144,8 @@ extension Model {
 
     // MARK: The catalog
 
-    mutating func editPlan(_ number: Int, _ edit: PlanEdit, affectsExisting: Bool) -> Told {
-        let old = plans[number]
-        var new = old
+    func edited(_ plan: Int, _ edit: PlanEdit) -> PlanSpec {
+        var new = plans[plan]
         switch edit {
         case .features(let features): new.features = features
         case .seats(let seats): new.seats = seats
@@ -159,16 +158,13 @@ extension Model {
         case .duration(let duration): new.duration = duration
         case .meters(let meters): new.meters = meters
         }
-        if !affectsExisting {
-            let hit = licenses.filter { $0.plan == number && $0.standing != "revoked" && loses($0, old, new) }.count
-            if hit > 0 {
-                var told = Told("AFFECTS_EXISTING")
-                told.affected = hit
-                return told
-            }
-        }
-        plans[number] = new
-        return Told("OK")
+        return new
+    }
+
+    /// How many licenses an edit of their plan takes a right from.
+    func losers(by edit: PlanEdit, of plan: Int) -> Int {
+        let (old, new) = (plans[plan], edited(plan, edit))
+        return licenses.filter { $0.plan == plan && $0.standing != "revoked" && loses($0, old, new) }.count
     }
 
     /// Whether an edit of its plan takes a right from a license.

@@ -108,7 +108,7 @@ extension Model {
     mutating func consume(_ install: Int, _ amounts: [AmountSpec], _ key: KeySpec?, _ repeatKey: Int?) -> Told {
         if isNew(install, nil) { record(install, nil) }
         let shown = key.map { key -> [Int] in
-            guard licenses.indices.contains(key.license) else { return [key.license] }
+            guard key.realm == nil, licenses.indices.contains(key.license) else { return [-1, key.license] }
             return [key.license, licenses[key.license].keys - min(key.age, licenses[key.license].keys - 1)]
         }
         let name = repeatKey.map { RepeatKey(install: install, key: $0) }

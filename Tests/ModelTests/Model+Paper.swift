@@ -81,6 +81,32 @@ extension Model {
                 order: [gift.starts, Int64(place)]
             )
         }
+        for grant in storeGrants(number) {
+            add(
+                grant.features,
+                "store",
+                grant.starts,
+                grant.ends,
+                lease: nil,
+                life: settings.offlineLife,
+                grant.purchase.name,
+                order: [grant.purchase.made, Int64(place(of: grant.purchase))]
+            )
+        }
+        for (place, tier) in (ledger?.tiers ?? []).enumerated() {
+            guard let reached = reached(tier.threshold, by: number) else { continue }
+            add(
+                tier.features,
+                "gift",
+                min(reached, now),
+                tier.lasting.map { adding($0, to: reached) },
+                lease: nil,
+                life: settings.offlineLife,
+                .tier(place),
+                // Made before everything else.
+                order: [ledger?.start ?? 0, Int64(place - 100)]
+            )
+        }
         let trial = trial(of: number)
         let told = told(trial: trial).1
         if let trial, told.state == "active", let plan = settings.trialPlan {

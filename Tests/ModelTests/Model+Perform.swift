@@ -27,13 +27,19 @@ extension Model {
             settle(install, nil)
             told.paper = paper(install)
             return told
+        case .present(let document, let install, let fingerprint): return present(document, install, fingerprint)
+        case .notify(let name, let isSandbox, let document, let renewal):
+            return notify(name, isSandbox: isSandbox, document, renewal)
+        case .connect(let isSandbox, let edit): return connect(isSandbox: isSandbox, edit)
         case .issue, .suspend, .reinstate, .revoke, .renew, .reissue, .edit, .releaseSeat: return administer(operation)
         case .give(let recipient, let features, let lasting): return give(recipient, features, lasting)
         case .withdraw(let gift):
             guard gifts.indices.contains(gift) else { return .skipped }
             gifts[gift].isWithdrawn = true
             return Told("OK")
-        case .editPlan(let plan, let edit, let affects): return editPlan(plan, edit, affectsExisting: affects)
+        case .editPlan(let plan, let edit, _):
+            plans[plan] = edited(plan, edit)
+            return Told("OK")
         case .set(let edit, let revives): return set(edit, revives: revives)
         case .extendTrial(let install, let until): return extendTrial(install, now + until)
         case .resetMeter(let meter, let install): return resetMeter(meter, install)
@@ -83,7 +89,7 @@ extension Operation {
         switch self {
         case .activate(_, let install, _, _), .deactivate(_, let install), .heartbeat(_, let install),
             .seats(_, let install), .sync(let install, _), .trial(let install, _, _, _), .peek(let install, _, _),
-            .consume(let install, _, _, _):
+            .consume(let install, _, _, _), .present(_, let install, _):
             return install
         case .validate(_, let install, _): return install
         default: return nil

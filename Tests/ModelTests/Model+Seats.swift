@@ -2,7 +2,7 @@
 extension Model {
     /// The license of a key, and whether a newer key replaced it.
     func find(_ key: KeySpec) -> (license: Int, isReplaced: Bool)? {
-        guard licenses.indices.contains(key.license) else { return nil }
+        guard key.realm == nil, licenses.indices.contains(key.license) else { return nil }
         return (key.license, key.age > 0 && licenses[key.license].keys > 1)
     }
 
@@ -129,10 +129,8 @@ extension Model {
     /// Whether a validation or heartbeat renews the lease of a seat: half of it is over, none was kept yet, or one of a
     /// time when the plan had one.
     func isRenewalDue(_ place: Int) -> Bool {
-        guard let length = plan(licenses[seats[place].license]).lease, let end = leaseEnd(seats[place]) else {
-            return seats[place].lease != nil
-        }
-        return seats[place].lease == nil || end - now <= length / 2
+        guard let due = renewalDue(seats[place]) else { return seats[place].lease != nil }
+        return seats[place].lease == nil || due <= now
     }
 
     mutating func validate(_ key: KeySpec, _ install: Int?, _ fingerprint: Int?) -> Told {

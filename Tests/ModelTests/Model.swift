@@ -1,5 +1,5 @@
-/// The rules, written from the design a second time, as plainly as they can be said: numbers for names, seconds for times,
-/// arrays for tables, nothing shared with the product.
+/// The rules for one product in one mode, written from the design a second time, as plainly as they can be said: numbers for
+/// names, seconds for times, arrays for tables, nothing shared with the product.
 struct Model {
     struct License {
         enum Term: Equatable {
@@ -41,6 +41,10 @@ struct Model {
     struct Install {
         var fingerprint: Int?
         var firstContact: Int64
+        /// The latest contact.
+        var seen: Int64
+        /// In the order of first contacts.
+        var number: Int
         var trial: Int?
     }
 
@@ -98,6 +102,7 @@ struct Model {
     }
 
     var now: Int64
+    let isTest: Bool
     var settings: SettingsSpec
     var plans: [PlanSpec]
     var meters: [MeterSpec]
@@ -109,14 +114,18 @@ struct Model {
     var customers: Set<Int> = []
     var usage: [Counter: Usage] = [:]
     var kept: [RepeatKey: Kept] = [:]
+    /// Of both modes.
+    var ledger: Ledger?
     /// Numbers of trials in the order in which they were first told of.
     var toldTrials: [Int: Int] = [:]
 
-    init(_ setup: Setup) {
-        now = setup.start
-        settings = setup.settings
-        plans = setup.plans
-        meters = setup.meters
+    init(_ product: ProductSpec, isTest: Bool, at start: Int64) {
+        now = start
+        self.isTest = isTest
+        ledger = product.store.map { Ledger($0, at: start) }
+        settings = product.settings
+        plans = product.plans
+        meters = product.meters
     }
 
     // MARK: What counts for a license
@@ -222,11 +231,12 @@ struct Model {
         if var install = installs[number] {
             let isElsewhere = fingerprint != nil && fingerprint != install.fingerprint
             install.fingerprint = fingerprint ?? install.fingerprint
+            install.seen = max(install.seen, now)
             installs[number] = install
             // A silent call of a machine that is known says nothing new about its trial.
             guard install.trial == nil || isElsewhere || asks || firstLaunch != nil else { return }
         } else {
-            installs[number] = Install(fingerprint: fingerprint, firstContact: now)
+            installs[number] = Install(fingerprint: fingerprint, firstContact: now, seen: now, number: installs.count)
         }
         stepTrial(number, asks: asks, firstLaunch: firstLaunch)
     }
@@ -249,6 +259,11 @@ struct Model {
 
     // MARK: Ends
 
+    /// When half of a lease is over, from where on it is renewed.
+    func renewalDue(_ seat: Seat) -> Int64? {
+        leaseEnd(seat).flatMap { end in plan(licenses[seat.license]).lease.map { end - $0 / 2 } }
+    }
+
     /// All ends that lie ahead: what a test of boundaries is drawn to.
     var ends: [Int64] {
         var ends = licenses.flatMap { [$0.starts, end($0), rightEnd($0)] }
@@ -256,15 +271,14 @@ struct Model {
             guard seat.release == nil else { return [] }
             let license = licenses[seat.license]
             let idle = max(plan(license).idle ?? 0, offlineLife(license))
-            return [
-                leaseEnd(seat), seat.taken + plan(license).transferPeriod, seat.seen + idle,
-                seat.takeovers.first.map { $0 + 30 * 86_400 },
-            ]
+            let ends = [leaseEnd(seat), renewalDue(seat), seat.taken + plan(license).transferPeriod, seat.seen + idle]
+            return ends + seat.takeovers.map { $0 + 30 * 86_400 }
         }
         ends += trials.map(\.lastEnd)
         ends += gifts.map(\.ends)
         ends += usage.map { windowEnd($0.key.meter, $0.value.opened) }
         ends += kept.values.map { $0.at + 86_400 }
+        ends += storeEnds
         return Set(ends.compactMap { $0 }.filter { now < $0 }).sorted()
     }
 }

@@ -31,7 +31,10 @@ import Testing
             do {
                 try run.play(scenario)
             } catch {
-                Issue.record(Comment(rawValue: try report(scenario, error, part, in: market)))
+                let folder = FileManager.default.temporaryDirectory
+                let file = folder.appendingPathComponent("model-scenario-\(part).json")
+                let failure = try Failure(of: scenario, because: error, in: run, writtenTo: file)
+                Issue.record("seed \(Self.seed): \(failure.text)")
                 return
             }
         }
@@ -40,34 +43,6 @@ import Testing
     @Test("a scenario of a file is answered as the rules say", .enabled(if: environment["MODEL_REPLAY"] != nil))
     func replay() throws {
         let path = try #require(Self.environment["MODEL_REPLAY"])
-        let scenario = try JSONDecoder().decode(Scenario.self, from: Data(contentsOf: URL(fileURLWithPath: path)))
-        try Run(market: Market()).play(scenario)
-    }
-
-    /// Shrinks what failed, and says how to see it again.
-    private func report(_ scenario: Scenario, _ error: any Error, _ part: Int, in market: Market) throws -> String {
-        var cause = error
-        let run = Run(market: market)
-        let small = shrunk(scenario) { scenario in
-            do {
-                try run.play(scenario)
-                return false
-            } catch {
-                cause = error
-                return true
-            }
-        }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        let json = String(decoding: try encoder.encode(small), as: UTF8.self)
-        let path = FileManager.default.temporaryDirectory.appendingPathComponent("model-scenario-\(part).json").path
-        try Data(json.utf8).write(to: URL(fileURLWithPath: path))
-        do { try run.play(small) } catch { cause = error }
-        return """
-            seed \(Self.seed): \(cause)
-            \(small.operations.count) of \(scenario.operations.count) operations are left; to see it again:
-            MODEL_REPLAY=\(path) swift test --filter ModelTests/replay
-            \(json)
-            """
+        try Run(market: Market()).play(Scenario(readFrom: URL(fileURLWithPath: path)))
     }
 }

@@ -79,13 +79,71 @@ struct SettingsSpec: Codable, Hashable, Sendable {
     var refreshAfter: Int64 = 86_400
 }
 
+struct ProductSpec: Codable, Hashable, Sendable {
+    /// A vendor's place: 0 or 1.
+    var vendor = 0
+    var plans: [PlanSpec]
+    var meters: [MeterSpec]
+    var settings: SettingsSpec
+    /// Nil: not connected to the App Store.
+    var store: StoreSpec?
+}
+
+/// How a product is connected to the App Store.
+struct StoreSpec: Codable, Hashable, Sendable {
+    var production: ConnectionSpec?
+    var sandbox: ConnectionSpec?
+    var tiers: [TierSpec] = []
+}
+
+struct ConnectionSpec: Codable, Hashable, Sendable {
+    var isEnabled = true
+    var allowsReview = true
+    /// Seconds.
+    var leeway: Int64 = 7200
+    /// Places of features, by what the store calls its products; what is not named gives nothing.
+    var map: [String: [Int]]
+    /// How long a season lasts; nil: for ever.
+    var season: Span?
+}
+
+struct TierSpec: Codable, Hashable, Sendable {
+    /// In thousandths of a dollar.
+    var threshold: Int64
+    var features: [Int]
+    var lasting: Span?
+}
+
+/// One edit of a connection.
+enum ConnectionEdit: Codable, Hashable, Sendable {
+    case enabled(Bool)
+    case review(Bool)
+    case leeway(Int64)
+    /// Nil: it is named no more.
+    case map(String, [Int]?)
+    case season(Span?)
+}
+
 /// What is there before the first operation.
 struct Setup: Codable, Hashable, Sendable {
     /// Seconds since 1970.
     var start: Int64
-    var plans: [PlanSpec]
-    var meters: [MeterSpec]
-    var settings: SettingsSpec
+    var products: [ProductSpec]
+
+    /// Every product in both modes.
+    var realms: [Realm] {
+        products.indices.flatMap { [Realm(product: $0), Realm(product: $0, isTest: true)] }
+    }
+}
+
+/// A product in one mode: what its keys see.
+struct Realm: Codable, Hashable, Sendable {
+    /// A product's place.
+    var product = 0
+    var isTest = false
+
+    /// The same product in the other mode.
+    var twin: Realm { Realm(product: product, isTest: !isTest) }
 }
 
 /// One edit of a plan.
@@ -138,9 +196,11 @@ struct AmountSpec: Codable, Hashable, Sendable {
 struct KeySpec: Codable, Hashable, Sendable {
     var license: Int
     var age = 0
+    /// Of which realm, where it is not that of the call: there it is nobody's.
+    var realm: Realm?
 }
 
-/// One step. Everything is named by places, so that a step keeps its meaning when others are left out.
+/// What is done at a step. Everything is named by places, so that a step keeps its meaning when others are left out.
 enum Operation: Codable, Hashable, Sendable {
     // By apps.
     case activate(KeySpec, install: Int, fingerprint: Int?, replacing: Int?)
@@ -153,6 +213,9 @@ enum Operation: Codable, Hashable, Sendable {
     case trial(install: Int, fingerprint: Int?, start: Bool, firstLaunch: Int64?)
     case peek(install: Int, [AmountSpec], KeySpec?)
     case consume(install: Int, [AmountSpec], KeySpec?, repeatKey: Int?)
+    case present(DocumentSpec, install: Int, fingerprint: Int?)
+    // By the App Store.
+    case notify(name: Int, isSandbox: Bool, DocumentSpec?, RenewalSpec?)
     // By administrators.
     case issue(plan: Int, seats: Seats?, end: End, startsIn: Int64?, customer: Int?, offlineLife: Int64?)
     case suspend(Int)
@@ -171,6 +234,7 @@ enum Operation: Codable, Hashable, Sendable {
     case extendTrial(install: Int, until: Int64)
     case resetMeter(Int, install: Int)
     case refundMeter(Int, install: Int, amount: Int64)
+    case connect(isSandbox: Bool, ConnectionEdit)
     // Time, and the server itself.
     case wait(Int64)
     /// To so many seconds from one of the ends that lie ahead.
@@ -178,8 +242,14 @@ enum Operation: Codable, Hashable, Sendable {
     case restart
 }
 
+/// What is done in which realm.
+struct Step: Codable, Hashable, Sendable {
+    var realm = Realm()
+    var operation: Operation
+}
+
 /// A run that can be told, and told again.
 struct Scenario: Codable, Hashable, Sendable {
     var setup: Setup
-    var operations: [Operation]
+    var steps: [Step]
 }

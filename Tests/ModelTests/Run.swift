@@ -5,15 +5,15 @@ import Synchronization
 struct Run {
     /// Where the two first disagree.
     struct Disagreement: Error, CustomStringConvertible {
-        var step: Int
-        var operation: Operation?
+        var number: Int
+        var step: Step?
         var reason: String
         var product: Told?
         var model: Told?
 
         var description: String {
-            var text = "step \(step): \(reason)"
-            if let operation { text += "\n  operation: \(operation)" }
+            var text = "step \(number): \(reason)"
+            if let step { text += "\n  in \(step.realm): \(step.operation)" }
             guard let product, let model else { return text }
             let (left, right) = (Mirror(reflecting: product), Mirror(reflecting: model))
             for (told, expected) in zip(left.children, right.children)
@@ -26,80 +26,97 @@ struct Run {
     }
 
     let market: Market
+    /// What the model takes the setup for: a wrong model is made by telling it something else.
+    var belief: @Sendable (Setup) -> Setup = { $0 }
 
     /// Plays all of it.
     ///
+    /// - Returns: What was told at each step.
     /// - Throws: `Disagreement`, and what the product throws that is no refusal.
-    func play(_ scenario: Scenario) throws {
-        var model = Model(scenario.setup)
-        var shop: Shop?
-        var step = 0
+    @discardableResult
+    func play(_ scenario: Scenario) throws -> [Told] {
+        var world = World(belief(scenario.setup))
+        var town: Town?
+        var told: [Told] = []
         var sequence: Int64 = 0
         // A restart is the end of one opening of the files and the start of another.
-        while step < scenario.operations.count || shop == nil {
+        while told.count < scenario.steps.count || town == nil {
             let opened = try market.open()
-            let current = try shop ?? Shop(scenario.setup, in: market, opened)
-            shop = current
-            current.sequence = 0
-            for number in 0..<7 { try look(number, current, &model, opened, step) }
-            guard current.sequence > sequence else {
-                throw Disagreement(step: step, reason: "a start did not raise seq")
+            let current = try town ?? Town(scenario.setup, in: market, opened)
+            town = current
+            for realm in world.realms {
+                let shop = try current.shop(realm)
+                shop.sequence = 0
+                for install in 0...Generator.installs { try look(install, shop, &world, opened, told.count) }
+                guard shop.sequence > sequence else {
+                    throw Disagreement(number: told.count, reason: "a start did not raise seq")
+                }
             }
-            while step < scenario.operations.count {
-                let operation = scenario.operations[step]
-                step += 1
-                if operation == .restart { break }
-                try perform(operation, current, &model, opened, step - 1)
+            while told.count < scenario.steps.count {
+                let step = scenario.steps[told.count]
+                if step.operation == .restart {
+                    told.append(.skipped)
+                    break
+                }
+                told.append(try perform(step, current, &world, opened, told.count))
             }
-            sequence = current.sequence
+            sequence = current.shops.values.map(\.sequence).max() ?? 0
         }
+        return told
     }
 
     private func perform(
-        _ operation: Operation,
-        _ shop: Shop,
-        _ model: inout Model,
+        _ step: Step,
+        _ town: Town,
+        _ world: inout World,
         _ opened: borrowing Opened,
-        _ step: Int
-    ) throws {
-        let expected = model.perform(operation)
-        let isLater = shop.now != model.now
-        shop.now = model.now
-        market.microseconds.withLock { $0 = model.now * 1_000_000 }
-        let told = try shop.perform(operation, opened)
+        _ number: Int
+    ) throws -> Told {
+        let expected = world.perform(step)
+        let isLater = town.now != world.now
+        town.now = world.now
+        let shop = try town.shop(step.realm)
+        let told = try shop.perform(step.operation, opened)
         guard told == expected else {
             throw Disagreement(
+                number: number,
                 step: step,
-                operation: operation,
-                reason: "they disagree at \(model.now)",
+                reason: "they disagree at \(world.now)",
                 product: told,
                 model: expected
             )
         }
         // Where nobody called, or somebody else may be hit, an install looks what it has now.
-        if told.paper == nil || isLater { try look(step % 6, shop, &model, opened, step, after: operation) }
-        guard shop.sequence != .max else {
-            throw Disagreement(step: step, operation: operation, reason: "seq went back")
+        let onlooker = number % Generator.installs
+        if told.paper == nil || isLater { try look(onlooker, shop, &world, opened, number, after: step) }
+        // And the same install in another realm, which must have noticed nothing.
+        let other = try town.shop(world.realms[number % world.realms.count])
+        if other.realm != step.realm {
+            try look(step.operation.install ?? onlooker, other, &world, opened, number, after: step)
         }
-        try model.checkInvariants(after: operation, told, step)
+        guard shop.sequence != .max, other.sequence != .max else {
+            throw Disagreement(number: number, step: step, reason: "seq went back")
+        }
+        try told.checkInvariants(of: step, number)
+        return told
     }
 
     private func look(
         _ install: Int,
         _ shop: Shop,
-        _ model: inout Model,
+        _ world: inout World,
         _ opened: borrowing Opened,
-        _ step: Int,
-        after operation: Operation? = nil
+        _ number: Int,
+        after step: Step? = nil
     ) throws {
         var (told, expected) = (Told("install \(install)"), Told("install \(install)"))
         told.paper = try shop.look(install, opened)
-        expected.paper = model.paper(install)
+        expected.paper = world.paper(install, in: shop.realm)
         guard told == expected else {
             throw Disagreement(
+                number: number,
                 step: step,
-                operation: operation,
-                reason: "install \(install) has something else at \(model.now)",
+                reason: "install \(install) of \(shop.realm) has something else at \(world.now)",
                 product: told,
                 model: expected
             )
@@ -107,14 +124,14 @@ struct Run {
     }
 }
 
-extension Model {
+extension Told {
     /// What must hold whatever the rules in detail say.
-    func checkInvariants(after operation: Operation, _ told: Told, _ step: Int) throws {
+    func checkInvariants(of step: Step, _ number: Int) throws {
         func require(_ holds: Bool, _ reason: String) throws {
             guard !holds else { return }
-            throw Run.Disagreement(step: step, operation: operation, reason: reason, product: nil, model: nil)
+            throw Run.Disagreement(number: number, step: step, reason: reason)
         }
-        if let paper = told.paper {
+        if let paper {
             for grant in paper.grants {
                 try require(grant.starts <= paper.issued, "a grant that has not started")
                 try require(paper.issued < grant.until, "a grant without a proof")
@@ -123,9 +140,9 @@ extension Model {
             }
             try require(paper.refresh <= paper.expires, "to be refreshed when it is over")
         }
-        if let meters = told.meters {
-            for meter in meters where told.code == "ALLOWED" {
-                if case .consume(_, _, _, nil) = operation {
+        if let meters {
+            for meter in meters where code == "ALLOWED" {
+                if case .consume(_, _, _, nil) = step.operation {
                     try require(meter.limit.map { meter.used <= $0 } ?? true, "counted over the limit")
                 }
                 try require(meter.used >= 0, "a count below zero")

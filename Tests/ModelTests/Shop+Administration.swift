@@ -22,6 +22,8 @@ extension Shop {
         case .peek(let install, let amounts, let key): return try peek(install, amounts, key, opened)
         case .consume(let install, let amounts, let key, let repeatKey):
             return try consume(install, amounts, key, repeatKey, opened)
+        case .present(let document, let install, let fingerprint):
+            return try present(document, install, fingerprint, opened)
         case .wait, .waitForEnd, .restart: return .skipped
         default:
             do {
@@ -62,7 +64,7 @@ extension Shop {
             let digest = try claim(install).digest
             try opened.writer.write { db in
                 let product = try caller(in: db).product
-                let trial = try TrialService.trial(ofInstall: digest, product: product, mode: .live, in: db)
+                let trial = try TrialService.trial(ofInstall: digest, product: product, mode: mode, in: db)
                 _ = try services.trials.extend(
                     trial,
                     of: product,
@@ -80,6 +82,9 @@ extension Shop {
             return try count(meter, install, opened) { counts, count, product, db in
                 try counts.refund(amount, of: count, in: product, because: "model", by: actor, in: db)
             }
+        case .notify(let name, let isSandbox, let document, let renewal):
+            return try notify(name, isSandbox, document, renewal, opened)
+        case .connect(let isSandbox, let edit): return try connect(isSandbox, edit, opened)
         default: return try change(operation, opened)
         }
     }
@@ -95,11 +100,12 @@ extension Shop {
     ) throws -> Told {
         let order = LicenseOrder(
             plan: try PlanCode("plan\(plan)"),
+            mode: mode,
             seatLimit: seats?.limit,
             end: choice(end),
             startsAt: startsIn.map { time.adding(seconds: $0) },
             offlineLife: life?.duration,
-            customerEmail: try customer.map { try EmailAddress("c\($0)@\(self.product.low).example.com") }
+            customerEmail: try customer.map { try email(ofCustomer: $0) }
         )
         let product = try opened.reader.snapshot { db in try caller(in: db).product }
         let draft = try licensing.draft(order, for: product, at: time)
@@ -136,7 +142,7 @@ extension Shop {
         let key: LicenseKeyDraft?
         if case .reissue = operation {
             let product = try opened.reader.snapshot { db in try caller(in: db).product }
-            key = try licensing.newKey(for: product, mode: .live)
+            key = try licensing.newKey(for: product, mode: mode)
         } else {
             key = nil
         }
@@ -170,9 +176,8 @@ extension Shop {
             case .edit(_, let edit):
                 _ = try licensing.edit(license, of: product, by: try changes(edit), by: actor, in: db)
             case .releaseSeat(_, let seat):
-                let nobody = Activation.ID(high: 1, low: UInt64(seat))
                 return try licensing.releaseSeat(
-                    seatIDs.indices.contains(seat) ? seatIDs[seat] : nobody,
+                    self.seat(seat),
                     of: license,
                     product: product,
                     because: nil,
@@ -211,8 +216,11 @@ extension Shop {
         case .license(let number):
             guard licenses.indices.contains(number) else { return .skipped }
             whom = .license(licenses[number])
-        case .customer(let number): whom = .customer(try EmailAddress("c\(number)@\(product.low).example.com"))
+        case .customer(let number): whom = .customer(try email(ofCustomer: number))
         }
+        // A license has its own.
+        var mode: Mode? = mode
+        if case .license = recipient { mode = nil }
         let id: GiftID = try Identifier(at: time, entropy: market.entropy)
         let codes = try features.features()
         let gift = try opened.writer.write { db in
@@ -220,7 +228,7 @@ extension Shop {
                 id,
                 of: codes,
                 to: whom,
-                mode: nil,
+                mode: mode,
                 until: lasting.map { time.adding(seconds: $0) },
                 of: try caller(in: db).product,
                 by: actor,
@@ -243,7 +251,7 @@ extension Shop {
         let after = try opened.writer.write { db in
             let product = try caller(in: db).product
             let meter = try CatalogFinder.meter(name, of: product, in: db)
-            let count = try counts.find(.install(id), of: meter, in: product, mode: nil, at: time, from: db)
+            let count = try counts.find(.install(id), of: meter, in: product, mode: mode, at: time, from: db)
             return try change(counts, count, product, db)
         }
         var told = Told("OK")

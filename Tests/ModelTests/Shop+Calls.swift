@@ -9,7 +9,7 @@ import StrictJSON
 
 // What apps ask: the calls behind the routes, from the read body to what is rendered, without HTTP and signatures.
 extension Shop {
-    private func read<Body: AppBody, DB: Queries & ~Copyable>(
+    func read<Body: AppBody, DB: Queries & ~Copyable>(
         _: Body.Type,
         _ json: String,
         in db: borrowing DB
@@ -76,7 +76,7 @@ extension Shop {
     }
 
     /// What a loop flushes of what it saw, at once.
-    private func settle(_ install: Install.ID, _ contact: Contact, in db: borrowing WriteTransaction) throws {
+    func settle(_ install: Install.ID, _ contact: Contact, in db: borrowing WriteTransaction) throws {
         try contact.record(in: db)
         try InstallStore.touch(install, at: time, in: db)
     }
@@ -120,7 +120,7 @@ extension Shop {
     // MARK: Routes
 
     /// The body of a call.
-    private func body(_ install: Int?, _ key: KeySpec? = nil, fingerprint: Int? = nil, _ more: String = "") -> String {
+    func body(_ install: Int?, _ key: KeySpec? = nil, fingerprint: Int? = nil, _ more: String = "") -> String {
         var members: [String] = []
         if let install { members.append(#""install_id":"\#(Self.install(install))""#) }
         if let key { members.append(#""license_key":"\#(self.key(key))""#) }
@@ -136,10 +136,7 @@ extension Shop {
         _ replacing: Int?,
         _ opened: borrowing Opened
     ) throws -> Told {
-        // The place of a seat that was never given names none of this license.
-        let nobody = Activation.ID(high: 1, low: UInt64(replacing ?? 0)).text
-        let seat = replacing.map { seatIDs.indices.contains($0) ? seatIDs[$0].text : nobody }
-        let more = seat.map { #""replace":"\#($0)""# } ?? ""
+        let more = replacing.map { #""replace":"\#(seat($0).text)""# } ?? ""
         let body = body(install, key, fingerprint: fingerprint, more)
         return try act(Activate.self, body, install, opened) { outcome in
             guard let outcome else { return Told("LICENSE_NOT_FOUND") }
@@ -346,6 +343,7 @@ extension Shop {
             expires: claims.expiresAt.secondsSinceEpoch,
             refresh: claims.refreshAfter.secondsSinceEpoch
         )
+        paper.realm = town.realm(of: state)
         paper.grants = claims.grants.map { grant in
             Paper.Grant(
                 feature: place(ofFeature: grant.feature),

@@ -33,6 +33,12 @@ struct Told: Hashable, Sendable {
         var ends: Int64?
     }
 
+    struct Purchase: Hashable, Sendable {
+        var name: Paper.Reference
+        var state: String
+        var ends: Int64?
+    }
+
     var code: String
     var license: License?
     var used: Int?
@@ -46,6 +52,7 @@ struct Told: Hashable, Sendable {
     /// Seconds that a trial has left.
     var remaining: Int64?
     var affected: Int?
+    var purchase: Purchase?
     /// What the bundle says, of the install that called or of one that looks on.
     var paper: Paper?
 
@@ -62,6 +69,8 @@ struct Paper: Hashable, Sendable {
         case gift(Int)
         /// By the order in which trials were first told of.
         case trial(Int)
+        case purchase(article: Int, period: Int, isSandbox: Bool)
+        case tier(Int)
     }
 
     struct Grant: Hashable, Sendable {
@@ -95,6 +104,8 @@ struct Paper: Hashable, Sendable {
         var ends: Int64?
     }
 
+    /// Whose product it is of, in which mode, by what it says and by the key that signs it.
+    var realm: Realm?
     var grants: [Grant] = []
     /// By number.
     var licenses: [License] = []
