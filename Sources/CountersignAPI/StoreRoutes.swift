@@ -110,16 +110,15 @@ struct VerifyPurchase: AppProof {
 enum StoreNotificationRoute {
     /// Asked before the body is read: nobody shows a credential here, and it may be 320 KiB.
     static func admit(_ request: HTTPRequest, _ context: inout LoopState) throws {
-        _ = try context.services.clock.now()
         _ = try connection(of: request, in: context)
         try MediaType.check(request)
     }
 
-    /// The connection that the path names.
+    /// The connection that the path names, and the time.
     private static func connection(
         of request: HTTPRequest,
         in context: borrowing LoopState
-    ) throws -> StoreConnection {
+    ) throws -> (StoreConnection, at: Timestamp) {
         let services = context.services
         guard let id = StoreConnectionID(request.pathParameters["connection"] ?? "") else { throw HTTPFailure.notFound }
         let (now, connection) = try context.reader.snapshot { db in
@@ -127,13 +126,12 @@ enum StoreNotificationRoute {
         }
         guard let connection else { throw HTTPFailure.notFound }
         guard connection.isEnabled else { throw Problem(notification: .connectionDisabled) }
-        return connection
+        return (connection, now)
     }
 
     static func receive(_ request: HTTPRequest, _ context: inout LoopState) throws -> Outcome<Job> {
         let services = context.services
-        let now = try services.clock.now()
-        let connection = try connection(of: request, in: context)
+        let (connection, now) = try connection(of: request, in: context)
         let id = connection.id
         try MediaType.check(request)
         let document = try JSONDocument(parsing: request.bodyBytes())

@@ -82,7 +82,7 @@ import Testing
             let (database, file) = (RotationScene.database(in: data), KeyFile(configured: nil, folder: data))
             let actor = Actor(name: "test", now: SystemTime.timestamp())
             let connection = try database.openForCommandLine(isMade: false)
-            let vault = try Vault.open(connection, of: database, file: file, at: actor.now)
+            let vault = try Vault.open(connection, of: database, file: file, clock: GuardedClock())
             try vault.rotate(connection, of: database, by: actor) { reached in
                 if reached.rawValue == step { kill(getpid(), SIGKILL) }
             }
@@ -93,7 +93,7 @@ import Testing
         let started = try Vault.open(
             RotationScene.database(in: console.data),
             file: KeyFile(configured: nil, folder: console.data),
-            at: SystemTime.timestamp()
+            clock: GuardedClock()
         )
         #expect(!started.isNew)
         try console.json("admin vendor list")
@@ -121,7 +121,7 @@ import Testing
         )
         let actor = Actor(name: "test", now: SystemTime.timestamp())
         let connection = try database.openForCommandLine(isMade: false)
-        let vault = try Vault.open(connection, of: database, file: file, at: actor.now)
+        let vault = try Vault.open(connection, of: database, file: file, clock: GuardedClock())
         let rotations = try (0..<2).map { _ in
             try connection.snapshot { db in try VaultRotation(of: vault, by: actor, in: db) }
         }

@@ -27,7 +27,7 @@ import Testing
 
         for column in scene.columns {
             let copy = try scene.copy()
-            guard try copy.damage(column, to: number) else { continue }
+            try copy.damage(column, to: number)
             for (name, answer) in try copy.answers() ?? [] {
                 // Nobody wrote that anything ended then.
                 #expect(answer.verdict != "rejected" || number == 0, "\(column) \(number): \(name) \(answer.text)")
@@ -63,7 +63,7 @@ import Testing
 
         let answer = api.post("/v1/sync", #"{"install_id":"\#(installID(1))"}"#)
 
-        #expect(answer.status == 500 && answer.verdict == "unknown" && answer["bundle"] == nil, "\(answer.text)")
+        #expect(answer.status >= 500 && answer.verdict == "unknown" && answer["bundle"] == nil, "\(answer.text)")
     }
 
     @Test(
@@ -264,27 +264,15 @@ struct DamageCopy {
         try #require(sqlite3_exec(handle, sql, nil, nil, nil) == SQLITE_OK)
     }
 
-    /// Writes the number past the checks of the schema, and raises the state version as any change does.
-    ///
-    /// - Returns: Whether any row has it now.
-    func damage(_ column: NumberColumn, to number: Int64) throws -> Bool {
-        var isDamaged = false
-        do {
-            try open().write { db in
-                try db.each(built: "PRAGMA ignore_check_constraints=ON", [:]) { _ in }
-                // As text: the least number has no literal. Of a key only one row can have it.
-                try db.each(
-                    built:
-                        "UPDATE OR IGNORE \(column.table) SET \(column.name) = CAST('\(number)' AS INTEGER) RETURNING 1",
-                    [:]
-                ) { _ in isDamaged = true }
-                try db.each(built: "PRAGMA ignore_check_constraints=OFF", [:]) { _ in }
-            }
-        } catch let error as StorageError where error.category == .constraint(.check) {
-            // The version itself, which each transaction raises, cannot be damaged by one.
-            return false
-        }
-        return isDamaged
+    /// Writes the number past the checks of the schema, where a row can have it.
+    func damage(_ column: NumberColumn, to number: Int64) throws {
+        // As text: the least number has no literal. Of a key only one row can have it.
+        try execute(
+            """
+            PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON;
+            UPDATE OR IGNORE \(column.table) SET \(column.name) = CAST('\(number)' AS INTEGER)
+            """
+        )
     }
 
     /// What every route answers; `nil` where the server does not start.

@@ -280,11 +280,7 @@ import Testing
         func submission(_ slot: UInt32, _ credential: CredentialID) -> Submission<Job> {
             Submission(
                 ticket: Ticket(loop: 0, slot: slot, generation: 1),
-                job: Job(
-                    origin: Origin(credential),
-                    work: .write { _, _ in { _ in HTTPResponse(.noContent) } },
-                    counted: nil
-                )
+                job: Job(origin: Origin(credential), work: .write { _, _ in { _ in HTTPResponse(.noContent) } })
             )
         }
         let credential = opened.catalog.credential

@@ -155,11 +155,9 @@ import Testing
         arguments: ["9223372036854775807", "600000000000000000"]
     )
     func damagedVersion(version: String) throws {
-        let connection = try database.openForCommandLine()
+        _ = try database.openForCommandLine()
         _ = try database.backUp(to: backup)
-        try connection.write { db in
-            try db.each(built: "UPDATE state SET version = \(version) - 1", [:]) { _ in }
-        }
+        try database.damage("UPDATE state SET version = \(version)")
 
         #expect(category { _ = try database.openForServing(Queue()) } == .corrupt)
         #expect(category { _ = try database.openReader().snapshot { db in try db.stateVersion() } } == .corrupt)

@@ -123,6 +123,16 @@ func itemNames(_ db: borrowing some Queries & ~Copyable) throws -> [String] {
     try db.all("SELECT name FROM items ORDER BY id") { row in try row.text() }
 }
 
+extension Database {
+    /// Does to the file what no connection of ours would do.
+    func damage(_ statement: String) throws {
+        var handle: OpaquePointer?
+        defer { sqlite3_close(handle) }
+        try #require(sqlite3_open(path, &handle) == SQLITE_OK)
+        try #require(sqlite3_exec(handle, statement, nil, nil, nil) == SQLITE_OK)
+    }
+}
+
 /// Somebody else who holds a lock: SQLite's write lock on a database, or `flock` on any other file.
 final class Stranger {
     private var handle: OpaquePointer?

@@ -77,14 +77,18 @@ private struct Meddler {
         settings.batchLimit = 1
         settings.checkpointFrames = 1_000_000
         var writer = try database.openForServing(queue, settings: settings)
-        var submissions = (0..<jobs).map { ticket in
-            Queue.Submission(ticket: ticket, origin: 0) { db in
-                within?(ticket)
-                return try insertItem("n\(ticket)", in: db)
-            }
+        // Each once the one before is answered: who waits behind others waits no longer for them than for a lock.
+        func submit(_ ticket: Int) {
+            guard ticket < jobs else { return queue.stop() }
+            var submissions = [
+                Queue.Submission(ticket: ticket, origin: 0) { db in
+                    within?(ticket)
+                    return try insertItem("n\(ticket)", in: db)
+                }
+            ]
+            #expect(queue.submit(&submissions))
         }
-        try #require(queue.submit(&submissions))
-        queue.stop()
+        submit(0)
         var outcome = Outcome()
         writer.run(
             deliver: { answers in
@@ -94,6 +98,7 @@ private struct Meddler {
                     case .failure(let error): outcome.errors[answer.ticket] = error as? StorageError
                     }
                     after(answer.ticket, queue.status())
+                    submit(answer.ticket + 1)
                 }
             },
             abort: { _ in }

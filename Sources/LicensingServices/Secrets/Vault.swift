@@ -34,7 +34,7 @@ public struct Vault: Sendable {
         clock: any WallClock
     ) throws -> Vault {
         if try connection.snapshot({ db in try DataKeyStore.exist(in: db) }) {
-            return try reopen(connection, of: database, file: file, at: now)
+            return try reopen(connection, of: database, file: file, clock: clock)
         }
         guard try connection.snapshot({ try VendorStore.list(after: nil, limit: 1, in: $0).isEmpty }) else {
             throw VaultFault(
@@ -52,7 +52,7 @@ public struct Vault: Sendable {
             return true
         }
         if isMade { return Vault(keys: fresh, file: file, isNew: true) }
-        return try reopen(connection, of: database, file: file, at: now)
+        return try reopen(connection, of: database, file: file, clock: clock)
     }
 
     /// Opens data keys that are there.
@@ -60,7 +60,7 @@ public struct Vault: Sendable {
         _ connection: borrowing CommandLineConnection,
         of database: Database,
         file: KeyFile,
-        at now: Timestamp
+        clock: any WallClock
     ) throws -> Vault {
         func look() throws -> Unwrapped {
             try connection.snapshot { db in try unwrap(file, of: database.path, in: db) }
@@ -75,7 +75,9 @@ public struct Vault: Sendable {
         let opened = try database.holdingKeys(waits: true) { () throws -> Vault in
             let found = try look()
             // Where the file cannot be put in its place, the key opens from where it is.
-            if found.source != file { _ = try? file.put(found.source, at: now) }
+            if found.source != file {
+                _ = try? file.put(found.source, at: connection.snapshot { db in try clock.now(in: db) })
+            }
             return Vault(keys: found.keys, file: file, isNew: false)
         }
         guard let opened else { preconditionFailure("whoever waits gets the lock or throws") }
