@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPServer
 
-/// One loop, of which each half holds a mebibyte.
+/// One loop, of which each half holds a mebibyte, or so much more that no client can fill it alone.
 @Suite("Memory held for slow clients", .timeLimit(.minutes(1))) struct HeldMemoryTests {
     private func server(_ change: (inout ServerOptions) -> Void = { _ in }) throws -> TestServer {
         try TestServer(loops: 1) { options in
@@ -59,7 +59,10 @@ import Testing
 
     @Test("a body held back holds no more memory than has come of it, whatever the loop has read before")
     func heldContent() throws {
-        let server = try server { $0.bodyBytes = 800_000 }
+        let server = try server { options in
+            options.heldBytes = 8 << 20
+            options.bodyBytes = 800_000
+        }
         defer { server.end() }
         let large = String(repeating: "x", count: 700_000)
         let chunked = "\(String(700_000, radix: 16))\r\n\(large)\r\n0\r\n\r\n"
@@ -80,11 +83,14 @@ import Testing
 
     @Test("of clients that ask and do not read, the slowest are cut off, and one that reads gets all it asked for")
     func answers() throws {
-        let server = try server()
+        let server = try server { options in
+            options.heldBytes = 8 << 20
+            options.outputBytes = 1 << 18
+        }
         defer { server.end() }
         let asked = 60
 
-        let deaf = try (0..<20).map { _ in
+        let deaf = try (0..<40).map { _ in
             let client = try TestClient(port: server.server.addresses[0].port, receiveBuffer: 4096)
             try client.send(String(repeating: request("GET", "/large"), count: asked))
             return client
