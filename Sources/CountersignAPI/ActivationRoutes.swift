@@ -73,8 +73,7 @@ extension LoopState {
     ) throws -> [ListedSeat]? {
         guard case .noSeats = denial, outcome.license.plan.selfRelease else { return nil }
         return try reader.snapshot { db in
-            let seats = try LicenseFinder.listed(of: outcome.license, for: outcome.install.id, at: now, in: db)
-            return outcome.license.listed(seats, for: outcome.install.id, at: now)
+            try LicenseFinder.listed(of: outcome.license, refusedTo: outcome.install.id, at: now, in: db)
         }
     }
 }

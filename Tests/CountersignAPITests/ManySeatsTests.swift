@@ -35,6 +35,43 @@ import Testing
         }
     }
 
+    @Test("who is refused a seat sees none of its own, where a lease is counted from when it was seen last, too")
+    func leaseWithoutRow() throws {
+        var api = try TestAPI.open()
+        let sold = try api.sell { $0.seatLimit = .limited(1) }
+        #expect(api.activate(sold.key, 1).status == 200)
+        try api.edit(sold) { license in
+            license.overrides.seatLimit = .limited(0)
+        }
+        try api.writer.write { db in _ = try db.run("UPDATE plans SET lease_seconds = 600") }
+        api.catalog.clock.advance(by: 600)
+
+        let answer = api.activate(sold.key, 1)
+
+        #expect(answer.code == "NO_SEATS_AVAILABLE" && answer["seats", "used"]?.int64 == 0, "\(answer.text)")
+        #expect(answer["activations"]?.elements.map { Array($0).count } == 0, "\(answer.text)")
+    }
+
+    @Test("a seat whose lease is over is in no list, the caller's own neither")
+    func lapsedInLists() throws {
+        var api = try TestAPI.open()
+        let sold = try api.sell { $0.leaseSeconds = 600 }
+        for install in 1...2 { #expect(api.activate(sold.key, install).status == 200) }
+        try api.edit(sold) { $0.overrides.seatLimit = .limited(0) }
+        func listed(_ answer: Received) -> Int? { answer["activations"]?.elements.map { Array($0).count } }
+
+        api.catalog.clock.advance(by: 599)
+        let before = api.activate(sold.key, 3)
+        api.catalog.clock.advance(by: 1)
+        let after = [api.activate(sold.key, 1), api.activate(sold.key, 3)]
+
+        #expect(before.code == "NO_SEATS_AVAILABLE" && listed(before) == 2)
+        for answer in after {
+            #expect(answer.code == "NO_SEATS_AVAILABLE" && answer["seats", "used"]?.int64 == 0)
+            #expect(listed(answer) == 0, "\(answer.text)")
+        }
+    }
+
     @Test("no call of an app reads a seat that it does not need", arguments: Kind.allCases)
     func needed(kind: Kind) throws {
         var api = try TestAPI.open()

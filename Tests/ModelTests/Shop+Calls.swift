@@ -150,9 +150,9 @@ extension Shop {
                 if case .noSeats = denial {
                     let (license, own) = (outcome.license, outcome.install.id)
                     let seats = try opened.reader.snapshot { db in
-                        try LicenseFinder.listed(of: license, for: own, at: time, in: db)
+                        try LicenseFinder.listed(of: license, refusedTo: own, at: time, in: db)
                     }
-                    told.rows = license.listed(seats, for: own, at: time).map { row in
+                    told.rows = seats.map { row in
                         Told.Row(seat: number(of: row.activation.id), isThis: row.isThis)
                     }
                 }

@@ -59,11 +59,26 @@ public enum LicenseFinder {
             in: db
         )
         if let install, !seats.contains(where: { $0.install == install }),
-            let own = try ActivationStore.unreleased(of: license.id, heldBy: install, in: db)
+            let own = try ActivationStore.unreleased(of: license.id, heldBy: install, in: db),
+            own.isHeld(at: now, leaseSeconds: license.plan.leaseSeconds)
         {
             seats.append(own)
         }
         return seats
+    }
+
+    /// The same for an install that was refused a seat, of which none is its own: who holds one is not refused. A lease that
+    /// is counted from when its install was seen last may look as if it went on, now that the refused call was recorded.
+    ///
+    /// - Throws: `StorageError`.
+    public static func listed<DB: Queries & ~Copyable>(
+        of license: License,
+        refusedTo install: Install.ID,
+        at now: Timestamp,
+        in db: borrowing DB
+    ) throws -> [ListedSeat] {
+        let seats = try listed(of: license, for: nil, at: now, in: db).filter { $0.install != install }
+        return license.listed(seats, for: install, at: now)
     }
 
     /// How many seats of a license are held at `now`.
