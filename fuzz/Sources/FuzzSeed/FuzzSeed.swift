@@ -132,13 +132,11 @@ private final class Office {
 
     /// Applies a document and undoes it.
     func tried(_ document: SeedDocument) throws -> SeedRun.Outcome {
-        let run = try SeedRun(document, dry)
-        return try dry.write { db in try run.write(in: db) }
+        try SeedRun(document, dry).apply(dry)
     }
 
     func applied(_ document: SeedDocument) throws -> SeedRun.Outcome {
-        let run = try SeedRun(document, real)
-        return try real.write { db in try run.write(in: db) }
+        try SeedRun(document, real).apply(real)
     }
 
     private static func context(_ folder: String, isDryRun: Bool) -> CommandContext {
