@@ -39,13 +39,16 @@ private func encoded(_ text: String) -> [UInt8] {
 
 // MARK: Media types
 
-/// What is said of a type does not depend on blanks around it, on its letters' case or on parameters that mean nothing.
+/// What is said of a type does not depend on blanks around it, on its letters' case or on parameters that mean nothing, as
+/// long as all of it is no longer than a type may be.
 private func mediaType(_ bytes: [UInt8]) {
     guard MediaType.isJSON(bytes) else { return }
     let upper = bytes.map { (0x61...0x7A).contains($0) ? $0 - 0x20 : $0 }
     expect(MediaType.isJSON(upper), "a type in upper case is another")
+    expect(bytes.count <= MediaType.longest, "a type of any length is taken")
     for more in ["; a=b", ";A=\"b;c\"", " ", ";", "; charset=utf-8", ";charset=\"UTF-8\""] {
-        expect(MediaType.isJSON(bytes + Array(more.utf8)), "a type with more is another")
+        let isShort = bytes.count + more.utf8.count <= MediaType.longest
+        expect(MediaType.isJSON(bytes + Array(more.utf8)) == isShort, "a type with more is another")
     }
     for more in ["; charset=latin1", "; charset=", ",", "; x", "\"", "; a=\"b"] {
         expect(!MediaType.isJSON(bytes + Array(more.utf8)), "a type with something wrong behind it is taken")
