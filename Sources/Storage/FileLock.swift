@@ -8,7 +8,10 @@ internal import SystemPrimitives
     internal import Darwin
 #endif
 
-/// An advisory lock on a file of its own (`flock`), which ends with the process at the latest.
+/// An advisory lock on a file of its own (`flock`), which ends with this value, and with the process at the latest.
+///
+/// `flock` belongs to the open file, not to the process: between its `fork` and its `exec` a child of whatever this is a
+/// part of has the file open, too. So a lock is given up by saying so; closing the file alone would leave it to the child.
 ///
 /// Never on the database file itself: closing any descriptor of that file would drop SQLite's own locks on it.
 struct FileLock: ~Copyable {
@@ -19,6 +22,8 @@ struct FileLock: ~Copyable {
         self.file = file
         self.path = path
     }
+
+    deinit { release() }
 
     /// Opens the lock's file, mode 0600, made when it is not there; takes nothing yet.
     ///
