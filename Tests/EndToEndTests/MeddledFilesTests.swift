@@ -2,7 +2,7 @@ import Foundation
 import FoundationNetworking
 import Testing
 
-@Suite("A server whose files are meddled with", .timeLimit(.minutes(2))) struct MeddledFilesTests {
+@Suite("A server whose files are meddled with", .timeLimit(.minutes(30))) struct MeddledFilesTests {
     private func isReady(_ server: RunningServer) async throws -> Bool {
         let url = try #require(URL(string: server.url + "/ready"))
         let (_, response) = try await URLSession.shared.data(from: url)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HTTPServer
 
-@Suite("A full house", .timeLimit(.minutes(1))) struct FullHouseTests {
+@Suite("A full house", .timeLimit(.minutes(30))) struct FullHouseTests {
     /// A connection that waits for its answer, and has for as long as the server's gate is shut.
     private func busy(_ server: TestServer) throws -> TestClient {
         let client = try server.connect()

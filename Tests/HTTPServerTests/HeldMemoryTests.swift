@@ -4,7 +4,7 @@ import Testing
 @testable import HTTPServer
 
 /// One loop, of which each half holds a mebibyte, or so much more that no client can fill it alone.
-@Suite("Memory held for slow clients", .timeLimit(.minutes(1))) struct HeldMemoryTests {
+@Suite("Memory held for slow clients", .timeLimit(.minutes(30))) struct HeldMemoryTests {
     private func server(_ change: (inout ServerOptions) -> Void = { _ in }) throws -> TestServer {
         try TestServer(loops: 1) { options in
             options.heldBytes = 2 << 20

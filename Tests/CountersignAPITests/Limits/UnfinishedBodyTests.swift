@@ -8,7 +8,7 @@ import Testing
 
 @testable import CountersignAPI
 
-@Suite("Bodies that are still on their way", .timeLimit(.minutes(1))) struct UnfinishedBodyTests {
+@Suite("Bodies that are still on their way", .timeLimit(.minutes(30))) struct UnfinishedBodyTests {
     private static let paths = Routes.all.filter { $0.method == .post }.map(\.path)
 
     /// Limits addresses that a proxy on this machine names.
