@@ -1,4 +1,5 @@
 public import Cryptography
+public import Licensing
 
 /// Signs bundles and configurations with one key; sole owner of a ``P256/Signer``.
 ///
@@ -27,6 +28,23 @@ public struct BundleIssuer: ~Copyable {
     /// The bundle that says `claims`, in ASCII.
     public borrowing func issue(_ claims: LicenseBundle.Claims) throws(CryptographyError) -> [UInt8] {
         try sign(bundleHeader, claims.payload())
+    }
+
+    /// The bundle that says at `now` what `facts` are, in ASCII, without what does not fit into 256 KiB.
+    ///
+    /// - Returns: the bundle, and how many features it should give and does not.
+    public borrowing func issue(
+        _ facts: LicenseBundle.Facts,
+        at now: Timestamp
+    ) throws(CryptographyError) -> (bundle: [UInt8], featuresLeftOut: Int) {
+        let fitting = FittingClaims(facts, at: now, payload: mostPayloadBytes(after: bundleHeader))
+        return (try sign(bundleHeader, fitting.payload), fitting.featuresLeftOut)
+    }
+
+    /// The longest payload that makes, behind this header, a document that a client takes.
+    private borrowing func mostPayloadBytes(after header: [UInt8]) -> Int {
+        // A dot and the signature; three bytes are four characters.
+        (BundleVerifier.maximumByteCount - header.count - 1 - 86) / 4 * 3
     }
 
     /// The configuration that says `claims`, in ASCII.

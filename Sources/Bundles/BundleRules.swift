@@ -57,8 +57,10 @@ extension LicenseBundle {
 
 extension LicenseBundle.Claims {
     /// What a bundle made at `now` says about `facts`: the rules are those of `Grant.listed` and `BundleTimes`.
-    public init(_ facts: LicenseBundle.Facts, at now: Timestamp) {
-        let grants = Licensing.Grant.listed(facts.grants, at: now)
+    ///
+    /// - Parameter most: the most grants; of more, those are left out that `Grant.listed` leaves out.
+    public init(_ facts: LicenseBundle.Facts, at now: Timestamp, most: Int = Licensing.Grant.mostInBundle) {
+        let grants = Licensing.Grant.listed(facts.grants, at: now, most: most)
         let times = BundleTimes(grants: grants, under: facts.settings, issuedAt: now)
         self.init(
             issuer: facts.issuer,

@@ -224,9 +224,14 @@ private struct Delivery: Sendable {
                     charges.settle(isCommitted: false)
                 }
                 byLoop[Int(ticket.loop)].append(Answer(ticket, answer.result))
-            case .sightings:
+            case .sightings(let seen):
                 guard case .failure(let error) = answer.result else { continue }
-                shared.log.warning("sightings_lost", ["reason": .string(reason(error))])
+                let isFirst = shared.unwritten.withLock { unwritten in
+                    defer { unwritten.add(seen) }
+                    return unwritten.isEmpty
+                }
+                // Once until the next flush: while nothing can be written, each contact may come here.
+                if isFirst { shared.log.warning("sightings_not_written", ["reason": .string(reason(error))]) }
             case .validations:
                 guard case .failure(let error) = answer.result else { continue }
                 validations.putBack()

@@ -212,6 +212,7 @@ extension LoopState {
                 // The question's own write first: it must see what there was before this contact, to tell a new trial.
                 let refusal = try write?(db, charges)
                 if isNew { try contact.record(in: db) }
+                try contact.touch(in: db)
                 return refusal
             } then: { refusal, context in
                 if let refusal {
@@ -253,7 +254,9 @@ extension LoopState {
             try lookAtFirstContacts(contact, install)
             return .write(for: contact.origin) { db, charges in
                 if contact.isFirst(install) { try contact.passFirstContact(charges, in: db) }
-                return try action.perform(for: contact, in: db)
+                let result = try action.perform(for: contact, in: db)
+                try contact.touch(in: db)
+                return result
             } then: { result, context in
                 context.trace(contact, nil)
                 return try action.response(to: result, for: contact, in: &context)
@@ -271,6 +274,7 @@ extension LoopState {
         return .write(for: contact.origin) { db, charges in
             if contact.isFirst(install) { try contact.passFirstContact(charges, in: db) }
             try contact.record(in: db)
+            try contact.touch(in: db)
         } then: { _, context in
             context.trace(contact, nil)
             throw error
@@ -281,7 +285,7 @@ extension LoopState {
     mutating func note(_ contact: Contact, _ install: Install?) {
         trace(contact, install)
         guard let claim = contact.install, let install else { return }
-        sightings.note(install, claim, of: contact.caller, at: contact.now)
+        note(install, claim, of: contact)
     }
 
     /// Refuses what would be a first contact before it comes to the writer, where its address has none left. It is counted
@@ -328,5 +332,12 @@ extension Contact {
     func record(in db: borrowing WriteTransaction) throws {
         guard let install else { return }
         try services.installs.record(install, of: caller, at: now, in: db)
+    }
+
+    /// Notes that the install was in contact, and so were all the seats it holds: after what was decided by when that was
+    /// last.
+    func touch(in db: borrowing WriteTransaction) throws {
+        guard let row = try row(in: db) else { return }
+        try InstallStore.touch(row.id, at: now, in: db)
     }
 }

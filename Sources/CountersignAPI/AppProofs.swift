@@ -63,6 +63,7 @@ extension LoopState {
                 return .write { db, charges in
                     if contact.isFirst(install) { try contact.passFirstContact(charges, in: db) }
                     let result = try proof.perform(evidence, for: contact, in: db)
+                    try contact.touch(in: db)
                     return { context in
                         context.trace(contact, nil)
                         return try proof.response(to: result, for: contact, in: &context)
@@ -85,6 +86,7 @@ extension Contact {
         return .write { db, charges in
             if isFirst(row) { try passFirstContact(charges, in: db) }
             try record(in: db)
+            try touch(in: db)
             return { context in
                 context.trace(self, nil)
                 throw error

@@ -1,5 +1,6 @@
 public import HTTPServer
 import Licensing
+public import LicensingServices
 public import Storage
 
 /// A write: runs in the writer's transaction and returns how its result is rendered, once it is committed.
@@ -42,8 +43,8 @@ struct Origin: Hashable, Sendable {
 public enum JobTicket: Sendable {
     /// The request that waits for it, and what its client is charged.
     case request(Ticket, Charges)
-    /// Nowhere: what a loop learned, flushed now and then.
-    case sightings
+    /// Nowhere: what a loop learned.
+    case sightings(Sightings)
     /// Nowhere: the sums of validations.
     case validations
 }

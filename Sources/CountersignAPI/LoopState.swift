@@ -6,6 +6,7 @@ import Licensing
 import LicensingServices
 import Storage
 import Synchronization
+import SystemPrimitives
 
 /// What one event loop owns: its reader, its signing contexts, and what it gathers between two flushes.
 ///
@@ -144,16 +145,32 @@ public struct LoopState: ~Copyable, LoopContext {
     mutating func flush() {
         ticksSinceFlush = 0
         flushValidations()
-        guard !sightings.isEmpty else { return }
-        let seen = sightings.take()
-        let directory = services.installs
+        shared.unwritten.withLock { unwritten in
+            sightings.add(unwritten)
+            unwritten = Sightings()
+        }
+        for portion in sightings.takePortions() where !write(portion, for: .server) { sightings.add(portion) }
+    }
+
+    /// Remembers that a known install was in contact; where the writer must know before that is answered, it is told.
+    mutating func note(_ install: Install, _ claim: InstallClaim, of contact: Contact) {
+        if Sightings.mustBeWrittenNow(install, seenAt: contact.now) {
+            // In the line of the same credential: whoever takes a seat by it after the answer comes later.
+            let seen = Sightings(install.id, claim.device, at: contact.now)
+            if write(seen, for: contact.origin) { return }
+        }
+        sightings.note(install.id, claim.device, at: contact.now)
+    }
+
+    /// Has the writer write what was seen; false where its queue is full.
+    private func write(_ seen: Sightings, for origin: Origin) -> Bool {
         var submissions = [
-            APIWriterQueue.Submission(ticket: .sightings, origin: Origin.server.number) { db in
-                try seen.write(by: directory, in: db)
+            APIWriterQueue.Submission(ticket: .sightings(seen), origin: origin.number) { db in
+                try seen.write(in: db)
                 return { _ in HTTPResponse(.noContent) }
             }
         ]
-        if !shared.queue.submit(&submissions) { sightings = seen }
+        return shared.queue.submit(&submissions)
     }
 
     /// Has the writer write what all loops counted of vendors' validations.
@@ -174,7 +191,19 @@ public struct LoopState: ~Copyable, LoopContext {
     /// Signs the bundle that says `state`.
     mutating func bundle(for state: InstallState, at now: Timestamp) throws -> [UInt8] {
         shard.add(shared.metrics.signatures)
-        return try signers.bundle(for: state, at: now)
+        let shortened = signers.shortened
+        let bundle = try signers.bundle(for: state, at: now)
+        if signers.shortened > shortened {
+            shared.log.write(
+                .error,
+                "bundle_shortened",
+                [
+                    "product": .string(state.facts.product.text), "install": .string(state.facts.subject),
+                    "reason": "what the install has does not fit into a bundle of 256 KiB: features are left out",
+                ]
+            )
+        }
+        return bundle
     }
 
     /// Signs a product's settings and offers.

@@ -57,7 +57,9 @@ struct ConsumeMeters: AppAction {
         let directory = contact.services.installs
         let known = try directory.find(call.install, of: contact.caller, in: db)
         let install: Install
-        if let known, !directory.mustRecord(call.install, known: known, for: contact.caller) {
+        if let known, !directory.mustRecord(call.install, known: known, for: contact.caller),
+            !Sightings.mustBeWrittenNow(known, seenAt: contact.now)
+        {
             install = known
         } else {
             install = try directory.record(call.install, of: contact.caller, at: contact.now, in: db)
@@ -81,7 +83,7 @@ struct ConsumeMeters: AppAction {
 
     func response(to result: Result, for contact: Contact, in context: inout LoopState) throws -> HTTPResponse {
         context.trace.install = result.install.id
-        context.sightings.note(result.install, call.install, of: contact.caller, at: contact.now)
+        context.note(result.install, call.install, of: contact)
         guard let outcome = result.outcome else {
             let bundle = try context.currentBundle(for: contact).token
             throw Problem.idempotencyConflict(bundle: bundle, at: contact.now)

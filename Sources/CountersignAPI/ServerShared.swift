@@ -1,7 +1,9 @@
 import Diagnostics
 import HTTPServer
+import LicensingServices
 import Storage
 import Synchronization
+import SystemPrimitives
 
 /// Which requests get a line in the log; health checks never do.
 public enum RequestLogging: UInt8, Sendable {
@@ -28,6 +30,8 @@ final class ServerShared: Sendable {
     /// The place of each route, by its name, in the list that the metrics were made with.
     let routeNumbers: [String: Int]
     private let requestLoggingNumber: Atomic<UInt8>
+    /// What loops saw of installs and the writer could not write: the next flush tries again.
+    let unwritten = Guarded(Sightings())
     /// Set before the loops are told to stop: every tick flushes then.
     let isStopping = Atomic<Bool>(false)
 

@@ -108,6 +108,11 @@ extension Plan {
         try check("transfer_period", "must be longer than nothing", transferPeriod.map { !$0.isZero } ?? true)
         try check("meters", "must not be negative", meters.values.allSatisfy { ($0.count ?? 0) >= 0 })
         do throws(ValueFault) {
+            try environment?.requireRoom(on: features.count)
+        } catch {
+            throw PlanFault(member: "environment", reason: error.reason)
+        }
+        do throws(ValueFault) {
             _ = try offlineLife?.checkedAsLicenseOfflineLife()
         } catch {
             throw PlanFault(member: "offline_life", reason: error.reason)

@@ -298,7 +298,7 @@ private let postRoutes = [
         let before = try #require(try api.install(1))
         let seen = api.context.sightings
 
-        try api.writer.write { db in try seen.write(by: api.catalog.services.installs, in: db) }
+        try api.writer.write { db in try seen.write(in: db) }
 
         let after = try #require(try api.install(1))
         #expect(before.lastSeenAt == Catalog.start && before.device.name == "old")

@@ -326,6 +326,8 @@ extension ClockGuard.Reading {
         #expect(member { $0.duration = .zero } == "duration")
         #expect(member { $0.seatLimit = .limited(-1) } == "seat_limit")
         #expect(member { $0.features += $0.features } == "features")
+        let digest = String(repeating: "A", count: EnvironmentRule.mostBytesOnGrants / plan.features.count)
+        #expect(member { $0.environment = EnvironmentRule(spki: [digest]) } == "environment")
         plan.offlineLife = CalendarDuration(months: 120)
         #expect(try plan.checked() == plan)
     }

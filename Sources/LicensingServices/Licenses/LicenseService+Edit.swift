@@ -34,6 +34,7 @@ extension LicenseService {
         )
         // What was said about the end must make sense; an end that is left alone is not looked at.
         if changes.end != nil { try Self.check(edited) }
+        if changes.plan != nil || changes.environment != nil { try Self.checkEnvironment(edited) }
         var isRenamed = false
         if let name = changes.customerName {
             isRenamed = try rename(&edited, to: name, vendor: product.vendor, at: actor.now, in: db)
@@ -67,6 +68,15 @@ extension LicenseService {
     static func check(_ license: License) throws(Refusal) {
         if let start = license.startsAt, let end = license.expiresAt, end <= start {
             throw Refusal(.validation, "must be after the start", member: "expires_at")
+        }
+    }
+
+    /// Every grant carries the rule.
+    static func checkEnvironment(_ license: License) throws(Refusal) {
+        do throws(ValueFault) {
+            try license.environment?.requireRoom(on: license.plan.features.count)
+        } catch {
+            throw Refusal(.validation, error.reason, member: "environment")
         }
     }
 

@@ -231,6 +231,7 @@ public struct LicenseService: Sendable {
             keyLastFour: draft.key.key.lastFour
         )
         try Self.check(license)
+        try Self.checkEnvironment(license)
         return license
     }
 

@@ -127,6 +127,14 @@ public struct OfferService: Sendable {
         if let plan = offer.plan, try PlanStore.find(plan, of: product.id, in: db) == nil {
             throw Refusal(.planNotFound, "the product has no plan \(plan)", member: "plan")
         }
+        let others = try OfferStore.all(of: product.id, in: db).filter { $0.id != offer.id }
+        guard others.reduce(offer.byteCount, { $0 + $1.byteCount }) <= Offer.mostBytesInProduct else {
+            throw Refusal(
+                .validation,
+                "the product's offers are too long together: they may have \(Offer.mostBytesInProduct) bytes",
+                member: "url"
+            )
+        }
         try OfferStore.write(offer, of: product.id, at: actor.now, in: db)
         try record(action, offer.id, of: product, before: before, after: offer, by: actor, in: db)
     }

@@ -18,6 +18,9 @@ public struct SignerCache: ~Copyable {
     /// The most keys that are kept open; of more, all are opened anew.
     private static let most = 1024
 
+    /// How many bundles did not give all that they should, since that does not fit into one.
+    public private(set) var shortened = 0
+
     /// An empty cache that opens private keys with `keys`.
     public init(keys: DataKeys) { self.keys = keys }
 
@@ -25,7 +28,9 @@ public struct SignerCache: ~Copyable {
     ///
     /// - Throws: `CryptographyError` when the key does not open or does not sign: an answer is never left unsigned.
     public mutating func bundle(for state: InstallState, at now: Timestamp) throws -> [UInt8] {
-        try slot(for: state.signingKey).issuer.issue(LicenseBundle.Claims(state.facts, at: now))
+        let (bundle, featuresLeftOut) = try slot(for: state.signingKey).issuer.issue(state.facts, at: now)
+        if featuresLeftOut > 0 { shortened += 1 }
+        return bundle
     }
 
     /// Signs a product's settings.

@@ -53,7 +53,7 @@ private struct TroubledServer {
     /// Has the writer do something before what is asked after this.
     private func write(_ job: @escaping @Sendable (borrowing WriteTransaction) throws -> Void) {
         var submissions = [
-            APIWriterQueue.Submission(ticket: .sightings, origin: Origin.server.number) { db in
+            APIWriterQueue.Submission(ticket: .sightings(Sightings()), origin: Origin.server.number) { db in
                 try job(db)
                 return { _ in HTTPResponse(.noContent) }
             }
