@@ -1,6 +1,7 @@
 internal import CSQLite
 internal import CSystem
 internal import Migrations
+internal import SystemPrimitives
 
 #if canImport(Glibc)
     internal import Glibc
@@ -38,6 +39,10 @@ public struct Examination: Sendable {
         public let size: Int64
         /// Whether group or others may do anything with it.
         public var isOpenToOthers: Bool { mode & 0o077 != 0 }
+        /// Whether others, who are not even of its group, may write to it: nothing starts on such a file.
+        public var isWritableByOthers: Bool { mode & 0o002 != 0 }
+        /// Path and mode, such as `data/serve.lock (mode 0640)`.
+        public var text: String { "\(path) (mode \(FileMode.text(mode)))" }
     }
 
     /// The folder first, then what is there of the database, its log and its locks.
@@ -65,13 +70,7 @@ extension Database {
         guard try FileFacts(folder) != nil else {
             throw StorageError(.access, code: ENOENT, "there is no folder \(folder)")
         }
-        var found: [Examination.File] = []
-        for path in [folder] + files {
-            guard let facts = try path == folder ? FileFacts(path) : FileFacts.own(path) else { continue }
-            found.append(
-                Examination.File(path: path, owner: UInt32(facts.owner), mode: facts.mode, size: facts.size)
-            )
-        }
+        let found = try ownFiles()
         var space = statvfs()
         guard statvfs(folder, &space) == 0 else { throw .system("statvfs \(folder)") }
         let kind = try fileSystemKind()
@@ -91,6 +90,20 @@ extension Database {
         )
     }
 
+    /// The folder, and what there is of the database's files, with owners and modes.
+    ///
+    /// - Throws: `access` or `io` where the system does not tell; `access` for a link.
+    public func ownFiles() throws(StorageError) -> [Examination.File] {
+        var found: [Examination.File] = []
+        for path in [folder] + files {
+            guard let facts = try path == folder ? FileFacts(path) : FileFacts.own(path) else { continue }
+            found.append(
+                Examination.File(path: path, owner: UInt32(facts.owner), mode: facts.mode, size: facts.size)
+            )
+        }
+        return found
+    }
+
     /// What is wrong with the database's structure: SQLite's integrity check, and references to nothing. Empty: sound.
     ///
     /// Reads the whole file.
@@ -98,7 +111,7 @@ extension Database {
     /// - Throws: `StorageError` when it cannot be opened or read.
     public func integrityFindings() throws(StorageError) -> [String] {
         guard try exists() else { throw StorageError(.access, code: ENOENT, "there is no database at \(path)") }
-        let connection = try Connection.open(path, .reading, busyMilliseconds: 5000, vfs: options.vfs)
+        let connection = try Connection.open(path, .reading, waiting: .seconds(5), vfs: options.vfs)
         try Migrator(options).requireOurs(connection, path)
         return try Database.findings(connection)
     }
@@ -108,7 +121,7 @@ extension Database {
     /// - Throws: `schema` when the database is newer or differs; `notOurs`; whatever SQLite reports.
     public func migrationStatus() throws(StorageError) -> (applied: [String], pending: [String]) {
         guard try exists() else { return ([], options.migrations.map(\.name)) }
-        let connection = try Connection.open(path, .reading, busyMilliseconds: 5000, vfs: options.vfs)
+        let connection = try Connection.open(path, .reading, waiting: .seconds(5), vfs: options.vfs)
         let migrator = Migrator(options)
         try migrator.requireOurs(connection, path)
         let pending = try migrator.pending(connection, path)

@@ -61,6 +61,8 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
     var spent: UInt64 = 0
     /// The files as they were opened; `nil` before the start is over.
     var files: HeldFiles?
+    /// Whether another server may have served since this one last looked.
+    var isDisplaced = false
     /// What the next transaction has to begin with; `nil` once that is committed.
     var owed: (@Sendable (borrowing WriteTransaction) throws -> Void)?
 
@@ -94,7 +96,7 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
     /// - Throws: what keeps the server from starting.
     mutating func start(mayOwe: Bool) throws {
         do {
-            try db.begin()
+            try db.begin(waiting: database.options.batchWait)
             try payDebt()
             try db.commit()
             owed = nil
@@ -126,7 +128,7 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
     public borrowing func write<R>(_ body: (borrowing WriteTransaction) throws -> R) throws -> R {
         try database.acquire(writeLock)
         defer { writeLock.release() }
-        try db.begin()
+        try db.begin(waiting: database.options.batchWait)
         do {
             try payDebt()
             let before = db.connection.totalChanges

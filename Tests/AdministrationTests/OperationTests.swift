@@ -194,6 +194,25 @@ import Testing
         #expect(later < restored)
     }
 
+    @Test("a credential that was revoked after the backup is valid again, and a restore says so and what to do")
+    func revokedSince() throws {
+        _ = try console.prepared()
+        let copy = console.folder.path + "/copy.db"
+        let made = try console.json("admin credential create --product acme/editor --kind sk")
+        let id = try #require(made.at("credential.id")?.string)
+        try console.json("backup \(copy)")
+        try console.json("admin credential revoke \(id) --reason leaked")
+        let revoked = try console.json("admin credential show \(id)")
+
+        let restored = try console.json("restore \(copy)")
+
+        let notes = try #require(restored["notes"]?.texts).joined(separator: "\n")
+        #expect(notes.contains("valid again") && notes.contains("countersign admin credential list"))
+        let again = try console.json("admin credential show \(id)")
+        #expect(revoked.at("credential.revoked_at")?.string != nil)
+        #expect(again.at("credential.revoked_at")?.isNull == true)
+    }
+
     @Test("dry runs of backup, restore and migrate leave no file and change none")
     func dryRuns() throws {
         _ = try console.prepared()
@@ -389,6 +408,25 @@ import Testing
         let warning = report["checks"]?.elements?.first { $0["check"]?.string == "files" }
         #expect(warning?["status"]?.string == "warning")
         #expect(warning?["detail"]?.string?.contains("chmod go=") == true)
+    }
+
+    @Test(
+        "a folder, a file or a lock that others may write is an error with the fix",
+        arguments: ["", "/countersign.db", "/serve.lock"]
+    )
+    func writable(name: String) throws {
+        _ = try console.prepared()
+        let path = console.data + name
+        _ = FileManager.default.createFile(atPath: console.data + "/serve.lock", contents: nil)
+        try FileManager.default.setAttributes([.posixPermissions: 0o707], ofItemAtPath: path)
+
+        let failure = try console.failure("doctor")
+        let refused = try console.failure("admin vendor list")
+
+        #expect(failure.code == "UNHEALTHY" && refused.code == "ACCESS")
+        for failure in [failure, refused] {
+            #expect(failure.error["message"]?.string?.contains("chmod o= \(path)") == true)
+        }
     }
 
     @Test("no table without rowids has a column before those of its key")
