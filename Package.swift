@@ -47,6 +47,7 @@ let package = Package(
                 .embedInCode("0009_create_quota.sql"),
                 .embedInCode("0010_create_trial_fingerprints.sql"),
                 .embedInCode("0011_create_seat_indexes.sql"),
+                .embedInCode("0012_count_seats.sql"),
             ]
         ),
         .target(name: "Storage", dependencies: ["CSQLite", "CSystem", "SystemPrimitives", "Licensing", "Migrations"]),
@@ -103,8 +104,8 @@ let package = Package(
         .testTarget(
             name: "LicensingServicesTests",
             dependencies: [
-                "LicensingServices", "Licensing", "Storage", "Bundles", "Cryptography", "StrictJSON", "AppStore",
-                "Diagnostics", "SystemPrimitives",
+                "LicensingServices", "Licensing", "Storage", "Migrations", "Bundles", "Cryptography", "StrictJSON",
+                "AppStore", "Diagnostics", "SystemPrimitives",
             ]
         ),
         .testTarget(name: "DiagnosticsTests", dependencies: ["Diagnostics", "StrictJSON", "SystemPrimitives"]),

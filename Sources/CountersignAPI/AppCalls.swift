@@ -68,13 +68,10 @@ struct AppEnvelope: Sendable {
     let mediaTypeProblem: Problem?
     let client: ClientKey?
     let limiter: RateLimiter
-    /// Why nothing is said about another license key; nil where the client may ask.
-    let wrongKeyLimit: LimitExceeded?
 
     init(_ request: HTTPRequest, in context: borrowing LoopState) throws {
         client = context.client
         limiter = context.shared.limiter
-        wrongKeyLimit = context.wrongKeyLimit(context.client)
         token = try .ofApp(request)
         try token.required()
         body = request.bodyBytes()
@@ -127,9 +124,14 @@ struct AppEnvelope: Sendable {
             return .refused(error, contact, try contact.row(in: db))
         }
         let contact = contact()
-        if let wrongKeyLimit, let key = reader.key {
-            let row = try contact.row(in: db)
-            guard try contact.holdsSeat(of: key, row, in: db) else { return .refused(wrongKeyLimit, contact, row) }
+        if let key = reader.key {
+            do throws(LimitExceeded) {
+                try contact.look(.wrongKeys)
+            } catch {
+                // Too many keys of this vendor that nobody has: nothing is said about another one.
+                let row = try contact.row(in: db)
+                guard try contact.holdsSeat(of: key, row, in: db) else { return .refused(error, contact, row) }
+            }
         }
         let (install, facts) = try facts(body, contact, db)
         return .call(body, contact, install, facts)
@@ -295,7 +297,7 @@ extension LoopState {
     }
 
     mutating func trace(_ contact: Contact, _ install: Install?) {
-        trace.client = contact.client
+        trace.wrongKeys = contact.bucket(.wrongKeys)
         trace.credential = contact.credential
         trace.install = install?.id
     }

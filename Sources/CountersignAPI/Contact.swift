@@ -37,20 +37,23 @@ struct Contact: Sendable {
     /// Whether it would be the first contact of the install, as far as `row` tells.
     func isFirst(_ row: Install?) -> Bool { install != nil && row == nil }
 
+    /// The client's bucket of this kind at the caller's vendor; nil where the client is not limited.
+    func bucket(_ kind: RateKey.Kind) -> RateKey? { client?.rateKey(kind, at: caller.vendor.id) }
+
     /// Charges what the client does for the first time.
     ///
     /// - Throws: `LimitExceeded`.
     func pass(_ kind: RateKey.Kind, _ charges: Charges) throws(LimitExceeded) {
-        guard let client else { return }
-        try charges.take(client.rateKey(kind))
+        guard let bucket = bucket(kind) else { return }
+        try charges.take(bucket)
     }
 
-    /// Looks whether the client may do another thing for the first time.
+    /// Looks whether the client may do another thing of this kind.
     ///
     /// - Throws: `LimitExceeded`.
     func look(_ kind: RateKey.Kind) throws(LimitExceeded) {
-        guard let client else { return }
-        try limiter.pass(client.rateKey(kind), under: limiter.current, takes: false)
+        guard let bucket = bucket(kind) else { return }
+        try limiter.pass(bucket, under: limiter.current, takes: false)
     }
 
     /// Charges the first contact of an install where it really is one: of several calls in flight, one.

@@ -117,7 +117,7 @@ public struct LoopState: ~Copyable, LoopContext {
         }
         problem.body.requestID = request.requestID
         trace.code = problem.body.code
-        if problem.body.code == .licenseNotFound { countWrongKey(trace.client) }
+        if problem.body.code == .licenseNotFound { countWrongKey(trace.wrongKeys) }
         shard.add(shared.metrics.refusals[problem.body.code.rawValue])
         return problem.response()
     }

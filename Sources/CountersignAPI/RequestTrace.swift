@@ -8,8 +8,8 @@ struct RequestTrace: Sendable {
     var credential: CredentialID?
     var license: License.ID?
     var install: Install.ID?
-    /// Whom an unknown license key is counted against; not for the log.
-    var client: ClientKey?
+    /// Where an unknown license key is counted; not for the log.
+    var wrongKeys: RateKey?
     /// Why it was refused.
     var code: ProblemCode?
 

@@ -21,6 +21,7 @@ public struct Endpoint: Sendable {
     let handler: Handler<LoopState>
     /// Asked before the body is read where no credential is.
     private let isKnown: Admission<LoopState>?
+    private let counting: RequestCounting
 
     init(
         _ name: String,
@@ -30,6 +31,7 @@ public struct Endpoint: Sendable {
         _ description: RouteDescription,
         credential: RouteCredential,
         bodyLimit: Int? = nil,
+        counting: RequestCounting = .address,
         isKnown: Admission<LoopState>? = nil,
         handler: @escaping Handler<LoopState>
     ) {
@@ -40,6 +42,7 @@ public struct Endpoint: Sendable {
         self.description = description
         self.credential = credential
         self.bodyLimit = bodyLimit
+        self.counting = Routes.isHealthCheck(name) ? .none : counting
         self.isKnown = isKnown
         self.handler = handler
     }
@@ -49,10 +52,10 @@ public struct Endpoint: Sendable {
     /// - Parameter limit: the longest body, where it is not the route's usual one.
     func route(bodyLimit limit: Int? = nil) -> Route<LoopState> {
         let handler = handler
-        let isLimited = !Routes.isHealthCheck(name)
+        let counting = counting
         return Route(name, method, path, bodyLimit: limit ?? bodyLimit, admit: admission) { request, context in
             context.trace = RequestTrace()
-            if isLimited { try context.passAddress(request, takes: !request.wasAdmitted) }
+            try context.count(request, against: counting, takes: !request.wasAdmitted)
             let outcome = try handler(request, &context)
             // Its answer comes later; others come before.
             if case .job = outcome { context.trace = RequestTrace() }
@@ -60,14 +63,14 @@ public struct Endpoint: Sendable {
         }
     }
 
-    /// What is asked before a body is read that is still on its way. The request counts against its address now, whether
-    /// the body ever comes or not, and not again when it has come.
+    /// What is asked before a body is read that is still on its way. The request counts now, whether the body ever comes or
+    /// not, and not again when it has come.
     private var admission: Admission<LoopState> {
         let admit = credential.admission ?? isKnown
-        let isLimited = !Routes.isHealthCheck(name)
+        let counting = counting
         return { request, context in
             context.trace = RequestTrace()
-            if isLimited { try context.passAddress(request, takes: true) }
+            try context.count(request, against: counting, takes: true)
             try admit?(request, &context)
         }
     }
@@ -171,6 +174,7 @@ public enum Routes {
             .storeNotification,
             credential: .none,
             bodyLimit: 320 * 1024,
+            counting: .storeConnection,
             isKnown: StoreNotificationRoute.admit,
             handler: StoreNotificationRoute.receive
         ),

@@ -114,13 +114,18 @@ enum StoreNotificationRoute {
         try MediaType.check(request)
     }
 
+    /// The id that the path names, if it is one.
+    static func connectionID(of request: HTTPRequest) -> StoreConnectionID? {
+        StoreConnectionID(request.pathParameters["connection"] ?? "")
+    }
+
     /// The connection that the path names, and the time.
     private static func connection(
         of request: HTTPRequest,
         in context: borrowing LoopState
     ) throws -> (StoreConnection, at: Timestamp) {
         let services = context.services
-        guard let id = StoreConnectionID(request.pathParameters["connection"] ?? "") else { throw HTTPFailure.notFound }
+        guard let id = connectionID(of: request) else { throw HTTPFailure.notFound }
         let (now, connection) = try context.reader.snapshot { db in
             (try services.clock.now(in: db), try services.store.connection(id, in: db))
         }
@@ -140,6 +145,7 @@ enum StoreNotificationRoute {
         try reader.finish()
         let jws = Array((text ?? "").utf8)
         let requestID = request.requestID
+        let bucket = context.client?.notifications(for: id)
 
         let signed: SignedNotification
         do throws(StoreRefusal) {
@@ -168,7 +174,10 @@ enum StoreNotificationRoute {
                 } catch let refusal as StoreRefusal {
                     throw Problem(notification: refusal)
                 }
-                return { _ in
+                return { context in
+                    // Genuine, and told for the first time: strangers have nothing of it, and it is not to shut out the
+                    // next one. One that comes again stays counted, or whoever caught one could send it for ever.
+                    if isNew, let bucket { context.shared.limiter.giveBack(bucket) }
                     var json = JSONWriter()
                     json.object { $0.member("status", isNew ? "recorded" : "known") }
                     return .json(.ok, json.finish())

@@ -60,7 +60,7 @@ struct Validate: AppQuestion {
         let judgment = facts.judgment
         let license = judgment?.license
         context.trace.license = license?.id
-        if judgment == nil { context.countWrongKey(contact.client) }
+        if judgment == nil { context.countWrongKey(contact.bucket(.wrongKeys)) }
         let code = judgment?.validation.code ?? .licenseNotFound
         let answer = Wire.ValidateAnswer(
             code: code.rawValue,

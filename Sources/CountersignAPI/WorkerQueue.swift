@@ -18,8 +18,8 @@ enum Computed: Sendable {
     case write(WriteJob)
 }
 
-/// What waits for the worker, at most 64: a queue that is full refuses, one origin may fill a quarter of it, and origins
-/// take turns (`FairQueue`), so that one vendor's apps or notifications do not shut out another's.
+/// What waits for the worker, at most 64: a queue that is full refuses, one origin may fill a quarter of it, and those that
+/// wait share the worker's time (`FairQueue`), so that one vendor's apps or notifications do not shut out another's.
 final class WorkerQueue: Sendable {
     /// One piece of work.
     struct Submission: Sendable {
@@ -68,9 +68,11 @@ final class WorkerQueue: Sendable {
     }
 
     /// The oldest piece of work of whose turn it is, waiting for one; nil once the queue was stopped and is empty.
-    func take() -> Submission? {
+    ///
+    /// - Parameter spent: nanoseconds spent on the one that was taken last.
+    func take(charging spent: UInt64 = 0) -> Submission? {
         bell.wait()
-        return state.withLock { $0.waiting.popFirst() }
+        return state.withLock { $0.waiting.popFirst(charging: spent) }
     }
 }
 
@@ -96,7 +98,10 @@ struct Worker: Sendable {
 
     /// Works until the queue was stopped and is empty.
     mutating func run() {
-        while let submission = queue.take() {
+        var spent: UInt64 = 0
+        while let submission = queue.take(charging: spent) {
+            let started = MonotonicClock.nanoseconds()
+            defer { spent = MonotonicClock.nanoseconds() - started }
             guard let answer = Self.work(on: submission, &chains, writes, limiter) else { continue }
             var answers = [Answer(submission.ticket, answer)]
             mailboxes[Int(submission.ticket.loop)].post(&answers)

@@ -68,7 +68,7 @@ public struct ServerOptions: Sendable {
     public var outputBytes = 1 << 20
     /// Memory for what clients send and read slowly, of all connections together, in bytes: one half for heads and bodies on
     /// their way in, one for answers on their way out. Beyond, whoever is slowest gives way; 0 = no limit.
-    public var heldBytes = 256 << 20
+    public var heldBytes = 128 << 20
     /// Requests on one connection; 0 = no limit.
     public var requestsPerConnection = 0
     /// How long running requests may take once the server stops.

@@ -49,7 +49,7 @@ extension Activation {
     /// Whether the seat is held at `now`: not released, and no lease of it over.
     ///
     /// A count in SQL must say the same: `released_at IS NULL`, and with a lease on the plan
-    /// `min(coalesce(lease_expires_at, …), coalesce(lease_renewed_at, last_seen_at) + lease_seconds) > now`.
+    /// `min(coalesce(lease_expires_at, …), coalesce(lease_renewed_at, max(activated_at, last_seen_at)) + lease_seconds) > now`.
     public func isHeld(at now: Timestamp, leaseSeconds: Int64?) -> Bool {
         guard releasedAt == nil else { return false }
         guard let end = leaseEnd(leaseSeconds: leaseSeconds) else { return true }

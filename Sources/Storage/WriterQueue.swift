@@ -4,7 +4,7 @@ internal import SystemPrimitives
 /// What waits for the writer: loops put jobs in, the writer takes everything that waits.
 ///
 /// Bounded: a full queue refuses, one origin may fill a quarter of it, and those that wait share the writer's time, so that
-/// no one shuts out the others (`FairTimeQueue`).
+/// no one shuts out the others (`FairQueue`).
 /// `Ticket` says where the answer belongs, `Reply` is what a job returns.
 public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
     /// One write, run in the writer's transaction.
@@ -44,7 +44,7 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
     enum Wake { case jobs, idle, stopped }
 
     private struct State {
-        var waiting: FairTimeQueue<Submission>
+        var waiting: FairQueue<Submission>
         var isStopped = false
         var isAsleep = false
         var isProbeWanted = false
@@ -63,7 +63,7 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
     ///   - capacity: the most jobs that may wait, at least 4.
     ///   - clock: nanoseconds that never run backwards; `nil` is the system's monotonic clock.
     public init(capacity: Int = 4096, clock: (@Sendable () -> UInt64)? = nil) {
-        state = Guarded(State(waiting: FairTimeQueue(capacity: capacity)))
+        state = Guarded(State(waiting: FairQueue(capacity: capacity)))
         self.clock = clock ?? { MonotonicClock.nanoseconds() }
     }
 

@@ -52,7 +52,7 @@ struct Configuration: Equatable, Sendable {
         var connections = 10_000
         var connectionsPerAddress = 1_000
         var outBufferBytes = 1_048_576
-        var heldBytes = 268_435_456
+        var heldBytes = 134_217_728
         var keepaliveRequests = 0
         var writerQueue = 16_384
         var rate = Rates()

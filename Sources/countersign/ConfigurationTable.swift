@@ -190,29 +190,32 @@ extension Setting {
             \.limits.rate.addressPerMinute,
             .integer(1...10_000_000, "requests a minute", zero: "no limit"),
             isReloadable: true,
-            "Requests of one client address (IPv6: of one /64); as many may come at once."
+            "Requests of one client address (IPv6: of one /64); as many may come at once. As many notifications of a store for "
+                + "each connection, apart from them; genuine ones do not count."
         ),
         Setting(
             "limits.rate.first_contacts_per_minute",
             \.limits.rate.firstContactsPerMinute,
             .integer(1...10_000_000, "installs a minute", zero: "no limit"),
             isReloadable: true,
-            "First contacts of new installs from one client address. An office that rolls out an app needs its size here."
+            "First contacts of new installs from one client address, for each vendor. An office that rolls out an app needs its "
+                + "size here."
         ),
         Setting(
             "limits.rate.trials_per_day",
             \.limits.rate.trialsPerDay,
             .integer(1...10_000_000, "trials a day", zero: "no limit"),
             isReloadable: true,
-            "New trials from one client address."
+            "New trials from one client address, for each vendor."
         ),
         Setting(
             "limits.rate.wrong_keys_per_minute",
             \.limits.rate.wrongKeysPerMinute,
             .integer(1...10_000_000, "requests a minute", zero: "no limit"),
             isReloadable: true,
-            "Requests with unknown license keys from one client address. After as many, only keys whose seat the install holds "
-                + "are answered, so that nobody guesses on; who shares the address and activates waits."
+            "Requests with unknown license keys from one client address, for each vendor. After as many, only keys of that "
+                + "vendor whose seat the install holds are answered, so that nobody guesses on; its customers who share "
+                + "the address and activate wait."
         ),
         Setting(
             "limits.rate.admin_per_minute",

@@ -101,6 +101,29 @@ import Testing
         #expect(api.call("/v1/deactivate", sold.key, 2).status == 500)
     }
 
+    @Test(
+        "seats are counted as they come and go, not one by one when somebody asks",
+        arguments: [nil, 600] as [Int64?]
+    )
+    func counted(lease: Int64?) throws {
+        var api = try TestAPI.open()
+        let sold = try api.sell { plan in
+            plan.seatLimit = .limited(5_001)
+            plan.leaseSeconds = lease
+        }
+        #expect(api.activate(sold.key, 1).status == 200)
+        // Whoever looked at the seats would see one.
+        try api.writer.write { db in _ = try db.run("UPDATE seat_counts SET unreleased = 5000") }
+
+        let answers = [
+            api.validate(sold.key, 1), api.activate(sold.key, 1), api.activate(sold.key, 2), api.activate(sold.key, 3),
+            api.call("/v1/deactivate", sold.key, 2), api.call("/v1/seats", sold.key, 1),
+        ]
+
+        #expect(answers.map { $0["seats", "used"]?.int64 } == [5_000, 5_000, 5_001, 5_001, 5_000, 5_000])
+        #expect(answers.map(\.status) == [200, 200, 200, 409, 200, 200])
+    }
+
     @Test("lists tell the seats that were unseen for longest, at most so many, and the caller's own; all are counted")
     func lists() throws {
         var api = try TestAPI.open()

@@ -1,6 +1,7 @@
 import AppStore
 import Bundles
 import Cryptography
+import HTTPServer
 import Licensing
 import LicensingServices
 import Storage
@@ -108,7 +109,8 @@ extension TestAPI {
         transaction: Members? = nil,
         renewal: Members? = nil,
         signed seconds: Int64 = 0,
-        environment: String = "Production"
+        environment: String = "Production",
+        from peer: PeerAddress = .loopback
     ) throws -> Received {
         var data: Members = [
             "bundleId": TestStore.bundleID, "environment": environment, "appAppleId": TestStore.appAppleID,
@@ -123,12 +125,12 @@ extension TestAPI {
             {"notificationType":"\(type)","notificationUUID":"\(uuid)","version":"2.0",\
             "signedDate":\(startMilliseconds + seconds * 1000),"data":\(data.json)}
             """
-        return notify(connection.notificationPath, jws: try store.sign(payload))
+        return notify(connection.notificationPath, jws: try store.sign(payload), from: peer)
     }
 
-    mutating func notify(_ path: String, jws: [UInt8]) -> Received {
+    mutating func notify(_ path: String, jws: [UInt8], from peer: PeerAddress = .loopback) -> Received {
         let body = #"{"signedPayload":"\#(String(decoding: jws, as: UTF8.self))"}"#
-        return send(request("POST", path, token: nil, body: body))
+        return exchange(Array(request("POST", path, token: nil, body: body).utf8), from: peer)
     }
 
     /// What an install has now, as `feature source end`.

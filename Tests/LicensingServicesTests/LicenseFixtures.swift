@@ -1,6 +1,7 @@
 import Cryptography
 import Foundation
 import Licensing
+import Migrations
 import Storage
 import Testing
 
@@ -20,11 +21,12 @@ final class LicenseOffice: Sendable {
     /// 2026-11-30T12:00:00Z.
     static let noon = Timestamp(secondsSinceEpoch: 1_796_040_000)
 
-    init(keepsKeys: Bool = true) throws {
+    init(keepsKeys: Bool = true, migrations: [Migration] = Migration.all) throws {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("licenses-\(UUID().uuidString)").path
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
         var options = Database.Options(now: { 1_796_040_000_000_000 })
         options.synchronous = .off
+        options.migrations = migrations
         database = Database(folder: folder, options: options)
         keys = try DataKeys.random()
         service = LicenseService(keys: keys, entropy: SystemEntropy())

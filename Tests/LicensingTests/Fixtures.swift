@@ -142,3 +142,28 @@ extension Activation {
         )
     }
 }
+
+/// What is decided about an activation at `now`, under the standard settings.
+func decide(
+    _ license: License,
+    install: UInt64,
+    fingerprint: Digest256? = nil,
+    replacing: Activation.ID? = nil,
+    oldKey: Bool = false,
+    given facts: SeatFacts,
+    at now: Timestamp = .noon
+) -> Decision<ActivationGrant> {
+    let request = ActivationRequest(
+        install: .number(install),
+        fingerprint: fingerprint,
+        replacing: replacing,
+        keyIsReplaced: oldKey
+    )
+    return license.activationDecision(for: request, given: facts, under: ProductSettings(), at: now)
+}
+
+/// Whether a seat was given that nobody held.
+func isNew(_ decision: Decision<ActivationGrant>) -> Bool {
+    if case .granted(let grant) = decision, case .new = grant.seat { return true }
+    return false
+}

@@ -1,54 +1,152 @@
-import SystemPrimitives
 import Testing
 
-@Suite("Queue with turns") struct FairQueueTests {
+@testable import SystemPrimitives
+
+@Suite("Queue that shares time") struct FairQueueTests {
     private final class Kept: Sendable {}
 
-    @Test("origins take turns, and each keeps its order")
-    func turns() {
-        var queue = FairQueue<String>(capacity: 16)
-        for text in ["a1", "a2", "a3", "b1", "c1", "b2"] {
-            let isIn = queue.append(text, of: UInt64(text.utf8.first ?? 0))
-            #expect(isIn)
+    /// Takes elements, each of which takes as long as its cost says; fewer than `count` where no more wait.
+    private func take(_ count: Int, from queue: inout FairQueue<String>, costing cost: (String) -> UInt64)
+        -> [String]
+    {
+        var taken: [String] = []
+        var spent: UInt64 = 0
+        while taken.count < count, let next = queue.popFirst(charging: spent) {
+            taken.append(next)
+            spent = cost(next)
         }
+        return taken
+    }
 
-        let first = (0..<4).compactMap { _ in queue.popFirst() }
+    private func filled(_ elements: [String], capacity: Int = 4096) -> FairQueue<String> {
+        var queue = FairQueue<String>(capacity: capacity)
+        let accepted = elements.count { queue.append($0, of: UInt64($0.utf8.first ?? 0)) }
+        #expect(accepted == elements.count)
+        return queue
+    }
+
+    @Test("origins whose elements cost the same take turns, and each keeps its order", arguments: [0, 1, 1000])
+    func turns(cost: UInt64) {
+        var queue = filled(["a1", "a2", "a3", "b1", "c1", "b2"])
+
+        let taken = take(9, from: &queue) { _ in cost }
+
+        #expect(taken == ["a1", "b1", "c1", "a2", "b2", "a3"])
+        #expect(queue.isEmpty)
+    }
+
+    @Test("who comes anew waits for those who came before, each for one turn")
+    func newTurn() {
+        var queue = filled(["a1", "a2", "a3", "b1", "c1", "b2"])
+
+        let first = take(4, from: &queue) { _ in 0 }
         let isLateIn = queue.append("d1", of: UInt64(UInt8(ascii: "d")))
-        let rest = (0..<4).compactMap { _ in queue.popFirst() }
+        let rest = take(4, from: &queue) { _ in 0 }
 
         #expect(isLateIn)
         #expect(first == ["a1", "b1", "c1", "a2"])
-        #expect(rest == ["b2", "a3", "d1"])
-        #expect(queue.isEmpty)
+        #expect(Set(rest.prefix(3)) == ["b2", "d1", "a3"])
+        #expect(rest.first == "b2" && queue.isEmpty)
+    }
+
+    @Test("whose elements cost more gets fewer of them done in the same time")
+    func time() {
+        var queue = filled((0..<100).flatMap { ["a\($0)", "b\($0)"] })
+
+        let taken = take(50, from: &queue) { $0.hasPrefix("a") ? 10 : 1 }
+
+        let first = taken.count { $0.hasPrefix("a") }
+        #expect((4...6).contains(first))
+    }
+
+    @Test("who comes late is next, and is not let before the others for the time it stayed away")
+    func newcomer() {
+        var queue = filled((0..<100).map { "a\($0)" })
+        _ = take(50, from: &queue) { _ in 1000 }
+        for number in 0..<10 { _ = queue.append("b\(number)", of: 98) }
+
+        let taken = take(6, from: &queue) { _ in 1000 }
+
+        #expect(taken == ["b0", "a50", "b1", "a51", "b2", "a52"])
+    }
+
+    @Test("nobody sheds what was used by coming with one element at a time")
+    func debt() {
+        var queue = filled((0..<100).map { "b\($0)" })
+        var expensive = 0
+        var cheap = 0
+        var spent: UInt64 = 0
+
+        var isWaiting = false
+        while cheap < 90 {
+            if !isWaiting { isWaiting = queue.append("a", of: 97) }
+            guard let next = queue.popFirst(charging: spent) else { break }
+            spent = next == "a" ? 30 : 1
+            if next == "a" {
+                expensive += 1
+                isWaiting = false
+            } else {
+                cheap += 1
+            }
+        }
+
+        #expect(expensive <= 4, "of 90 units of the others' time, as many")
+    }
+
+    @Test("what is likely to take longer than there is time for is left, and is next all the same")
+    func within() {
+        var queue = filled(["a0", "a1", "a2", "b0", "b1"])
+
+        let first = queue.popFirst()
+        let other = queue.popFirst(charging: 50, within: 49)
+        let second = queue.popFirst(charging: 60, within: 49)
+        let left = queue.popFirst(within: 49)
+        let long = queue.popFirst(within: 50)
+
+        #expect(first == "a0" && other == "b0")
+        #expect(second == nil && left == nil && long == "a1")
+        #expect(queue.count == 2)
     }
 
     @Test("one origin fills a quarter, all together the whole")
     func shares() {
         var queue = FairQueue<Int>(capacity: 16)
 
-        let accepted = (0..<5).map { origin in (0..<5).count { queue.append($0, of: origin) } }
+        let accepted = (0..<5).map { origin in (0..<5).count { queue.append($0, of: UInt64(origin)) } }
 
         #expect(accepted == [4, 4, 4, 4, 0])
         #expect(queue.count == 16)
     }
 
-    @Test("a queue that is never empty does not grow, and keeps nothing that was taken", arguments: 1...3)
+    @Test("of each origin the oldest are taken out, and nothing behind another")
+    func removal() {
+        var queue = filled(["a1", "a2", "a9", "a1", "b9", "c1", "c2"])
+
+        let removed = queue.removeFirst { !$0.hasSuffix("9") }
+
+        #expect(Set(removed) == ["a1", "a2", "c1", "c2"] && removed.count == 4)
+        #expect(queue.count == 3)
+        let left = take(9, from: &queue) { _ in 1 }
+        #expect(Set(left) == ["a9", "a1", "b9"])
+    }
+
+    @Test("a queue that is never empty does not grow, and keeps nothing that was taken", arguments: [1, 2, 3, 100])
     func storage(waiting: Int) {
-        var queue = FairQueue<Kept>(capacity: 64)
-        for origin in 0..<waiting { _ = queue.append(Kept(), of: UInt64(origin)) }
-        weak var first: Kept?
+        var queue = FairQueue<Kept>(capacity: 4096)
+        for number in 0..<waiting { _ = queue.append(Kept(), of: UInt64(number % 3)) }
+        weak var last: Kept?
 
         for round in 0..<1_000 {
             let next = Kept()
-            if round == 0 { first = next }
-            let isIn = queue.append(next, of: UInt64(round % 7))
-            let taken = queue.popFirst()
-            #expect(isIn && taken != nil)
+            if round == 800 { last = next }
+            let isAccepted = queue.append(next, of: UInt64(round % 3))
+            let isTaken = queue.popFirst(charging: 1) != nil
+            #expect(isAccepted && isTaken)
         }
 
         #expect(queue.count == waiting)
-        #expect(queue.placesMade == waiting + 1)
-        #expect(first == nil)
+        #expect(queue.placesHeld <= 2 * waiting + 3 * 64)
+        #expect(last == nil)
     }
 
     @Test("whatever comes and goes, all that was accepted is there once, in the order of its origin", arguments: 0..<20)
@@ -63,16 +161,29 @@ import Testing
 
         for number in 0..<2_000 {
             let origin = next(6)
-            if next(2) == 0 {
+            switch next(8) {
+            case 0...3:
                 let (count, all) = (expected[origin, default: []].count, expected.values.reduce(0) { $0 + $1.count })
-                let isIn = queue.append((origin, number), of: origin)
-                #expect(isIn == (count < 3 && all < 12))
+                let isAccepted = queue.append((origin, number), of: origin)
+                #expect(isAccepted == (count < 3 && all < 12))
                 if count < 3 && all < 12 { expected[origin, default: []].append(number) }
-            } else if let taken = queue.popFirst() {
-                let oldest = expected[taken.origin]?.removeFirst()
-                #expect(oldest == taken.number)
-            } else {
-                #expect(expected.values.reduce(0) { $0 + $1.count } == 0)
+            case 4...6:
+                if let taken = queue.popFirst(charging: next(100)) {
+                    let oldest = expected[taken.origin]?.removeFirst()
+                    #expect(oldest == taken.number)
+                } else {
+                    let isEmpty = expected.values.allSatisfy(\.isEmpty)
+                    #expect(isEmpty)
+                }
+            default:
+                let limit = number - 20
+                let removed = queue.removeFirst { $0.number < limit }
+                for element in removed {
+                    let oldest = expected[element.origin]?.removeFirst()
+                    #expect(oldest == element.number)
+                }
+                let left = Array(expected.values.joined())
+                #expect(left.allSatisfy { $0 >= limit })
             }
         }
     }

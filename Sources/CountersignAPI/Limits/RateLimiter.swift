@@ -7,13 +7,13 @@ import SystemPrimitives
 
 /// How much one client may ask for; 0 everywhere: no limit. As many as a rate allows may come at once.
 public struct RateLimits: Hashable, Sendable {
-    /// Requests from one address a minute.
+    /// Requests from one address a minute; as many again for each connection to a store.
     public var addressPerMinute = 3_000
-    /// New installs from one address a minute.
+    /// New installs of one vendor's products from one address a minute.
     public var firstContactsPerMinute = 300
-    /// New trials from one address a day.
+    /// New trials of one vendor's products from one address a day.
     public var trialsPerDay = 20
-    /// Unknown license keys from one address a minute.
+    /// Unknown license keys of one vendor's products from one address a minute.
     public var wrongKeysPerMinute = 30
     /// Requests with one credential of administration a minute.
     public var administrationPerMinute = 600
@@ -30,7 +30,7 @@ public struct RateLimits: Hashable, Sendable {
 
     func rate(of kind: RateKey.Kind) -> Rate? {
         switch kind {
-        case .requests: Rate(addressPerMinute, perSeconds: 60)
+        case .requests, .notifications: Rate(addressPerMinute, perSeconds: 60)
         case .firstContacts: Rate(firstContactsPerMinute, perSeconds: 60)
         case .trials: Rate(trialsPerDay, perSeconds: 86_400)
         case .wrongKeys: Rate(wrongKeysPerMinute, perSeconds: 60)
@@ -45,7 +45,21 @@ struct ClientKey: Hashable, Sendable {
 
     init(_ address: PeerAddress) { site = address.site }
 
-    func rateKey(_ kind: RateKey.Kind) -> RateKey { RateKey(kind: kind, high: site.high, low: site.low) }
+    /// The address's bucket for requests of all kinds, whomever they are for: taken from before that is known.
+    var requests: RateKey { RateKey(kind: .requests, high: site.high, low: site.low) }
+
+    /// The address's bucket at one vendor. What strangers do by one vendor's app uses up nothing of another's, although
+    /// they share an address with that vendor's customers; all products of a vendor have one, so that a guesser gets no
+    /// more tries by having several apps.
+    func rateKey(_ kind: RateKey.Kind, at vendor: Vendor.ID) -> RateKey {
+        // The 64 last bits of an id are random: a digest already.
+        RateKey(kind: kind, high: site.high, low: site.low, owner: vendor.low)
+    }
+
+    /// The address's bucket for what claims to come from the store of a connection.
+    func notifications(for connection: StoreConnectionID) -> RateKey {
+        RateKey(kind: .notifications, high: site.high, low: site.low, owner: connection.low)
+    }
 }
 
 /// The rates and buckets of one server, shared by its loops.
@@ -115,6 +129,12 @@ final class RateLimiter: Sendable {
         guard let rate = limits.rate(of: key.kind) else { return nil }
         try pass(key, under: limits)
         return { [table] in table.giveBack(rate, key) }
+    }
+
+    /// Gives back what `pass` took, under the limits of now.
+    func giveBack(_ key: RateKey) {
+        guard let rate = current.rate(of: key.kind) else { return }
+        table.giveBack(rate, key)
     }
 
     /// Who answers for a request; nil where nobody is limited by address.

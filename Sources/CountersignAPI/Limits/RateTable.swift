@@ -21,14 +21,24 @@ struct Rate: Hashable, Sendable {
 /// What a bucket belongs to.
 struct RateKey: Hashable, Sendable {
     /// What is counted; the numbers only tell buckets apart.
-    enum Kind: UInt64, Sendable {
-        case requests = 1, firstContacts, trials, wrongKeys, administration
+    enum Kind: UInt64, Sendable, CaseIterable {
+        case requests = 1, firstContacts, trials, wrongKeys, notifications, administration
     }
 
     let kind: Kind
     /// 128 bits of an address or of a credential's id.
     let high: UInt64
     let low: UInt64
+    /// Whose of the buckets of one address it is: 64 random bits of a vendor's id, or of a store connection's; 0 where the
+    /// address has one for all.
+    let owner: UInt64
+
+    init(kind: Kind, high: UInt64, low: UInt64, owner: UInt64 = 0) {
+        self.kind = kind
+        self.high = high
+        self.low = low
+        self.owner = owner
+    }
 }
 
 /// What a bucket answered.

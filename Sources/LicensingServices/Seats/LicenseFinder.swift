@@ -90,12 +90,12 @@ public enum LicenseFinder {
         in db: borrowing DB
     ) throws -> SeatUse {
         SeatUse(
-            used: try ActivationStore.heldCount(
+            used: try ActivationStore.seatCount(
                 of: license.id,
                 leaseSeconds: license.plan.leaseSeconds,
                 at: now,
                 in: db
-            ),
+            ).held,
             limit: license.seatLimit
         )
     }

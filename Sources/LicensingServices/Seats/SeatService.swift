@@ -79,7 +79,7 @@ public struct SeatService: Sendable {
         in db: borrowing WriteTransaction
     ) throws -> SeatFacts {
         let lease = license.plan.leaseSeconds
-        let held = try ActivationStore.heldCount(of: license.id, leaseSeconds: lease, at: now, in: db)
+        let count = try ActivationStore.seatCount(of: license.id, leaseSeconds: lease, at: now, in: db)
         var seats: [Activation] = []
         func add(_ more: [Activation]) {
             for seat in more where !seats.contains(where: { $0.id == seat.id }) { seats.append(seat) }
@@ -103,7 +103,7 @@ public struct SeatService: Sendable {
         {
             add([seat])
         }
-        let needed = license.releasesNeeded(held: held)
+        let needed = license.releasesNeeded(held: count.held)
         if needed > 0 && needed <= Self.mostReleased {
             add(
                 try ActivationStore.longestUnseen(
@@ -115,8 +115,7 @@ public struct SeatService: Sendable {
                 )
             )
         }
-        // Only what is held is counted where the plan has a lease.
-        if let lease, try ActivationStore.heldCount(of: license.id, leaseSeconds: nil, at: now, in: db) > held {
+        if let lease, count.lapsed > 0 {
             add(
                 try ActivationStore.lapsed(
                     of: license.id,
@@ -136,7 +135,7 @@ public struct SeatService: Sendable {
         }
         return SeatFacts(
             activations: seats,
-            othersHeld: held - license.seatUse(of: seats, at: now).used,
+            othersHeld: count.held - license.seatUse(of: seats, at: now).used,
             replacedByFingerprint: replacedBy,
             clonedFingerprints: cloned,
             newSeatsInPeriod: newSeats ?? 0

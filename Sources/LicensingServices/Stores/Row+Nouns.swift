@@ -67,6 +67,9 @@ extension Row {
         try integerOrNil(in: 0...Int64(SeatLimit.highest)).map { Int($0) }
     }
 
+    /// A number of seats that a license has.
+    mutating func seatCount() throws -> Int { Int(try integer(in: 0...Int64(SeatLimit.highest))) }
+
     /// The place of a row in a chain that counts from 1 and goes on.
     mutating func position() throws -> Int64 { try integer(in: 1...Int64.max - 1) }
 

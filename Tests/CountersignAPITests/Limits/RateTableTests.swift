@@ -7,8 +7,8 @@ import Testing
     /// Any moment of a clock that counts from the start of the machine.
     private let start: UInt64 = 5_000_000_000
 
-    private func key(_ number: UInt64, _ kind: RateKey.Kind = .requests) -> RateKey {
-        RateKey(kind: kind, high: 0x2001_0DB8, low: number)
+    private func key(_ number: UInt64, _ kind: RateKey.Kind = .requests, of owner: UInt64 = 0) -> RateKey {
+        RateKey(kind: kind, high: 0x2001_0DB8, low: number, owner: owner)
     }
 
     @Test("a full bucket gives its limit at once, then one each interval")
@@ -70,7 +70,7 @@ import Testing
         #expect(!after.isGranted)
     }
 
-    @Test("buckets of two keys, and of two kinds of one key, do not meet")
+    @Test("buckets of two addresses, of two kinds and of two owners do not meet")
     func apart() throws {
         let table = RateTable()
         let rate = try #require(Rate(1, perSeconds: 60))
@@ -78,6 +78,7 @@ import Testing
         #expect(table.take(rate, key(1), at: start).isGranted)
         #expect(table.take(rate, key(2), at: start).isGranted)
         #expect(table.take(rate, key(1, .wrongKeys), at: start).isGranted)
+        #expect(table.take(rate, key(1, .wrongKeys, of: 7), at: start).isGranted)
         #expect(!table.take(rate, key(1), at: start).isGranted)
     }
 
