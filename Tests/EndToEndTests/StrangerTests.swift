@@ -15,7 +15,7 @@ import Testing
         let errors = Pipe()
         process.standardError = errors
 
-        try process.run()
+        try Program.start(process)
         let text = String(decoding: try errors.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
         process.waitUntilExit()
 
