@@ -103,7 +103,7 @@ start_server() {
     export COUNTERSIGN_DATA=$work/data
     "$binary" serve --listen 127.0.0.1:0 "$@" >"$work/out" 2>"$work/err" &
     server=$!
-    for _ in $(seq 100); do
+    for _ in $(seq 600); do
         grep -q '^listening on ' "$work/out" && break
         kill -0 "$server" 2>/dev/null || break
         sleep 0.1

@@ -68,6 +68,8 @@ class Load:
         self.stopping = threading.Event()
         self.answers, self.faults = collections.Counter(), []
         self.waits, self.reads = [], []
+        # For how long at most this machine kept a client of ours from going on: no fault of the server's.
+        self.stood_still = 0.0
         self.failed_reads = 0
         self.refused = []  # when a 503 came, and how long it took
         self.workers, self.has_reader = workers, reader
@@ -77,6 +79,7 @@ class Load:
         ]
         if reader:
             self.threads.append(threading.Thread(target=self.guard, args=(self.read,), daemon=True))
+            self.threads.append(threading.Thread(target=self.guard, args=(self.watch,), daemon=True))
 
     def start(self):
         if self.has_reader:
@@ -297,6 +300,14 @@ class Load:
             elif "bundle" in got.body and "license" not in sources(got.body["bundle"]):
                 self.fault(f"{path} answered a bundle that takes the license away: {claims(got.body['bundle'])}")
         client.close()
+
+    def watch(self):
+        """Notes by how much a short pause is longer than it should be."""
+        is_over = False
+        while not is_over:
+            start = time.monotonic()
+            is_over = self.stopping.wait(0.05)
+            self.stood_still = max(self.stood_still, time.monotonic() - start - 0.05)
 
     # MARK: What came of it
 
