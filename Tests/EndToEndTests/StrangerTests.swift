@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Another user than the owner: only root can try that.
-@Suite("A stranger, seen from outside", .enabled(if: geteuid() == 0)) struct StrangerTests {
+@Suite("A stranger, seen from outside", .enabled(if: geteuid() == 0, "NOT RUN: it takes root")) struct StrangerTests {
     @Test("doctor says whose the files are, who asks, and what to do, where it may look at all")
     func doctor() throws {
         let program = try Program()
