@@ -350,6 +350,8 @@ def vanishing(binary, folder, options, report):
                 leave(sock, way)
                 total += 1
         if number == rounds // 2:
+            # What it has not come to yet would be taken for what it keeps of the other half.
+            wait_until(lambda: connections(server) <= len(lingering), 15)
             half = server.resident()
         # Those who only said that they have no more to say read what they are owed, and go.
         if number % 5 == 4:

@@ -32,7 +32,7 @@ import Testing
                 try run.play(scenario)
             } catch {
                 let folder = FileManager.default.temporaryDirectory
-                let file = folder.appendingPathComponent("model-scenario-\(part).json")
+                let file = folder.appendingPathComponent("model-scenario-\(part)-\(UUID().uuidString).json")
                 let failure = try Failure(of: scenario, because: error, in: run, writtenTo: file)
                 Issue.record("seed \(Self.seed): \(failure.text)")
                 return

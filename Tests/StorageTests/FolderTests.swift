@@ -80,6 +80,8 @@ private func names(in folder: String) -> [String] {
                 let placed = "\(database.folder)/\(name)"
                 if isLink {
                     try Data().write(to: URL(filePath: victim))
+                    // To be read by whoever this process becomes, whatever the umask is.
+                    try #require(chmod(victim, 0o644) == 0)
                     try FileManager.default.createSymbolicLink(atPath: placed, withDestinationPath: victim)
                 } else {
                     try Data().write(to: URL(filePath: placed))
