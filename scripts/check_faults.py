@@ -166,7 +166,11 @@ class Case:
         self.expect(load.reads, "nobody read")
         self.expect(may_miss_reads or not load.failed_reads, f"{load.failed_reads} reads got no answer")
         slowest = max(load.reads, default=0)
-        self.expect(slowest <= LONGEST_READ, f"who only asks waited {slowest:.2f} s for an answer")
+        self.expect(
+            slowest <= LONGEST_READ + load.stood_still, f"who only asks waited {slowest:.2f} s for an answer"
+        )
+        if load.stood_still > 0.5:
+            self.say(f"this machine kept the clients waiting for up to {load.stood_still:.2f} s, which is granted")
         self.faults += load.compare()
         self.expect(self.server.stop() == 0, "SIGTERM did not end it with 0")
         self.faults += self.server.examine()
@@ -202,7 +206,7 @@ def sync_of_checkpoint_fails(case):
     """fsync of the database file fails with EIO for a while: only checkpoints need it"""
     case.prepare(shim=True)
     case.disk.set(sync=1, times=FOREVER, ending=".db")
-    hit = case.wait_for(lambda: case.disk.hits >= 2, 15)
+    hit = case.wait_for(lambda: case.disk.hits >= 2, 60)
     case.expect(hit, "no checkpoint failed")
     case.expect(not case.load.refused, f"{len(case.load.refused)} writes were refused although the log works")
     case.say(f"{case.disk.hits} syncs failed")
@@ -240,7 +244,7 @@ def sync_lies(case):
     case.prepare(shim=True, power=True)
     case.disk.set(sync=2, times=FOREVER)
     time.sleep(1)
-    case.expect(case.disk.hits > 0, "no sync was asked for")
+    case.expect(case.wait_for(lambda: case.disk.hits > 0, 10), "no sync was asked for")
     case.say(f"{case.disk.hits} syncs not done")
     case.server.kill()
     case.load.stop()
@@ -269,6 +273,8 @@ def power_is_lost(case):
         if number > 0:
             case.load = Load(case.world, case.server, f"{case.seed}/{number}", workers=6).start()
             time.sleep(chance.uniform(0.3, 0.8))
+        # Nothing is lost where nothing was promised.
+        case.wait_for(lambda: case.load.acknowledged > 25, 30)
         case.server.kill()
         case.load.stop()
         unsynced += case.disk.lose_power(case.server.folder, chance if number % 2 else None)
@@ -312,10 +318,14 @@ def answers_wait_for_sync(case):
         hits, reads = case.disk.hits, len(load.reads)
         case.disk.set(sync=3, times=FOREVER, ending="-wal")
         thread.start()
-        time.sleep(0.4)
+        # Who is answered without a sync has its answer long before the time for one is over.
+        case.expect(case.wait_for(lambda: case.disk.hits > hits, 10), f"{path} asked for no sync")
+        time.sleep(0.2)
         case.expect(not answers, f"{path} was answered before it was synced")
-        case.expect(case.disk.hits > hits, f"{path} asked for no sync")
-        case.expect(len(load.reads) > reads, f"nobody reads while the sync of {path} hangs")
+        case.expect(
+            case.wait_for(lambda: len(load.reads) > reads + 1, 10), f"nobody reads while the sync of {path} hangs"
+        )
+        case.expect(not answers, f"{path} was answered while its sync hangs")
         case.disk.set()
         thread.join(10)
         client.close()
@@ -478,10 +488,11 @@ def stranger(case, lock, seconds):
     # Whoever was waiting has its answer now.
     time.sleep(0.5)
     waits = case.load.waits[waits:]
-    case.say(f"held for {time.monotonic() - start:.0f} s: {told} times 503, longest wait {max(waits):.2f} s")
+    case.say(f"held for {time.monotonic() - start:.0f} s: {told} times 503, longest wait {max(waits, default=0):.2f} s")
     # Whatever each of them was about to write when it began, its time was over before the lock was free.
     case.expect(told >= case.load.workers, f"{told} times 503 for {case.load.workers} clients: some waited all the time")
-    case.expect(max(waits) <= LONGEST_WAIT, f"a write waited {max(waits):.2f} s for its answer")
+    longest = max(waits, default=0)
+    case.expect(longest <= LONGEST_WAIT + case.load.stood_still, f"a write waited {longest:.2f} s for its answer")
     case.settle()
 
 
@@ -594,7 +605,10 @@ def import_beside_clients(case):
         wanted = {"imported": 0, "unchanged": rows} if words else {"imported": rows, "unchanged": 0}
         case.expect({name: done["import"][name] for name in wanted} == wanted, f"{name}: {done}")
         case.expect(not refused, f"{len(refused)} writes were refused during the {name}")
-        case.expect(max(waits, default=0) <= LONGEST_WAIT, f"a write waited {max(waits):.2f} s during the {name}")
+        case.expect(
+            max(waits, default=0) <= LONGEST_WAIT + case.load.stood_still,
+            f"a write waited {max(waits, default=0):.2f} s during the {name}",
+        )
     case.settle()
 
 

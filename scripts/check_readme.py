@@ -23,7 +23,7 @@ import uuid
 from pathlib import Path
 
 README = Path(__file__).resolve().parent.parent / "README.md"
-WAIT = 20
+WAIT = 60
 
 
 def fail(text):
@@ -116,7 +116,7 @@ class Folder:
             text = self.moved(text)
             # A server that is started in the background is waited for, so that the next call finds it.
             text = re.sub(r"(?m)^(countersign serve .*) &$", rf"\1 > {results}/serve 2> {results}/serve.log & "
-                          rf"echo $! > {results}/pid; for _ in $(seq 100); do grep -q ^listening {results}/serve && "
+                          rf"echo $! > {results}/pid; for _ in $(seq 600); do grep -q ^listening {results}/serve && "
                           r"break; sleep 0.1; done", text)
             script.append(f"{{\n{text}\n}} > {results}/{index}.out 2> {results}/{index}.err")
         understood = subprocess.run(["bash", "-n", "-c", "\n".join(script)], capture_output=True, text=True, check=False)

@@ -226,7 +226,7 @@ def killed_server(binary, folder, seed):
         # In a quiet moment the log is moved into the database file, and the next write begins it anew: what follows is in
         # the log alone, in front of what is left over there.
         path = os.path.join(server.folder, "countersign.db")
-        written, end = os.stat(path).st_mtime_ns, time.monotonic() + 10
+        written, end = os.stat(path).st_mtime_ns, time.monotonic() + 60
         while os.stat(path).st_mtime_ns == written and time.monotonic() < end:
             time.sleep(0.05)
         client = Client(server.port, world.token)

@@ -61,16 +61,18 @@ need_packages() {
 # need_check_python: sets CHECK_PYTHON, a Python with the packages that the checks from outside verify and sign with.
 need_check_python() {
     local venv=$root/.build/venv
+    # Pinned: what others change in theirs is nothing that a push to this repository did.
+    local packages=(PyJWT==2.15.1 cryptography==50.0.2)
     if [ -z "${CHECK_PYTHON:-}" ]; then
         need_packages python3 python3-venv
-        if [ ! -e "$venv/ready" ]; then
+        if [ "$(cat "$venv/ready" 2>/dev/null)" != "${packages[*]}" ]; then
             say "== Python packages for the outside checks"
             rm -rf "$venv"
             python3 -m venv "$venv"
-            "$venv/bin/pip" install --quiet --disable-pip-version-check PyJWT cryptography ||
-                { sleep 5 && "$venv/bin/pip" install --quiet --disable-pip-version-check PyJWT cryptography; } ||
-                die "could not install PyJWT and cryptography from PyPI"
-            touch "$venv/ready"
+            "$venv/bin/pip" install --quiet --disable-pip-version-check "${packages[@]}" ||
+                { sleep 5 && "$venv/bin/pip" install --quiet --disable-pip-version-check "${packages[@]}"; } ||
+                die "could not install ${packages[*]} from PyPI"
+            printf '%s\n' "${packages[*]}" >"$venv/ready"
         fi
         CHECK_PYTHON=$venv/bin/python3
     fi
@@ -103,7 +105,7 @@ start_server() {
     export COUNTERSIGN_DATA=$work/data
     "$binary" serve --listen 127.0.0.1:0 "$@" >"$work/out" 2>"$work/err" &
     server=$!
-    for _ in $(seq 100); do
+    for _ in $(seq 600); do
         grep -q '^listening on ' "$work/out" && break
         kill -0 "$server" 2>/dev/null || break
         sleep 0.1

@@ -68,6 +68,8 @@ class Load:
         self.stopping = threading.Event()
         self.answers, self.faults = collections.Counter(), []
         self.waits, self.reads = [], []
+        # For how long at most this machine kept a client of ours from going on: no fault of the server's.
+        self.stood_still = 0.0
         self.failed_reads = 0
         # Where a stranger keeps readers out, too, who asks is refused like who writes.
         self.may_refuse_reads, self.refused_reads = False, 0
@@ -79,6 +81,7 @@ class Load:
         ]
         if reader:
             self.threads.append(threading.Thread(target=self.guard, args=(self.read,), daemon=True))
+            self.threads.append(threading.Thread(target=self.guard, args=(self.watch,), daemon=True))
 
     def start(self):
         if self.has_reader:
@@ -302,6 +305,14 @@ class Load:
             elif "bundle" in got.body and "license" not in sources(got.body["bundle"]):
                 self.fault(f"{path} answered a bundle that takes the license away: {claims(got.body['bundle'])}")
         client.close()
+
+    def watch(self):
+        """Notes by how much a short pause is longer than it should be."""
+        is_over = False
+        while not is_over:
+            start = time.monotonic()
+            is_over = self.stopping.wait(0.05)
+            self.stood_still = max(self.stood_still, time.monotonic() - start - 0.05)
 
     # MARK: What came of it
 

@@ -86,7 +86,8 @@ class Server:
     def kill(self):
         """SIGKILL: nothing of it runs on."""
         self.process.send_signal(signal.SIGKILL)
-        self.wait(10)
+        # A slow disk holds a process back until its write is done.
+        self.wait(60)
 
     def stop(self):
         """SIGTERM, as an operator would; the exit code."""

@@ -253,7 +253,7 @@ import Testing
         _ = try console.prepared()
         let copy = console.folder.path + "/copy.db"
         try console.json("backup \(copy)")
-        let lock = open("\(console.data)/serve.lock", O_RDWR | O_CREAT, 0o600)
+        let lock = open("\(console.data)/serve.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         defer { close(lock) }
         #expect(flock(lock, LOCK_EX) == 0)
 
@@ -306,7 +306,7 @@ import Testing
     )
     func readers(line: String) throws {
         _ = try console.prepared()
-        let lock = open("\(console.data)/write.lock", O_RDWR)
+        let lock = open("\(console.data)/write.lock", O_RDWR | O_CLOEXEC)
         defer { close(lock) }
         try #require(flock(lock, LOCK_EX) == 0)
 

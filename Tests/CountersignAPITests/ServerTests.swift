@@ -101,12 +101,16 @@ import Testing
     @Test("a request that does not arrive in time is told so")
     func timeout() throws {
         let live = try LiveServer(options: { $0.headerSeconds = 1 })
-        let client = try live.connect()
 
-        try client.send("GET / HTTP/1.1\r\n")
+        // One that this machine kept from sending anything within its second is cut as silent; another tries.
+        var answer: Received?
+        for _ in 0..<20 where answer == nil {
+            let client = try live.connect()
+            try? client.send("GET / HTTP/1.1\r\n")
+            answer = try? client.receive()
+        }
 
-        let answer = try client.receive()
-        #expect(answer.status == 408 && answer.code == "REQUEST_TIMEOUT")
+        #expect(answer?.status == 408 && answer?.code == "REQUEST_TIMEOUT")
     }
 
     @Test("who may not ask is told so before the body is wanted, and so is a wrong type; then the size counts")

@@ -19,6 +19,14 @@ import Testing
         Log(Log.Options(level: level, format: format, bufferBytes: bufferBytes)) { Self.instant }
     }
 
+    /// The two ends of a pipe, kept from processes that other tests start: the end is seen when our own are closed.
+    private func pipeEnds() throws -> [Int32] {
+        var ends: [Int32] = [-1, -1]
+        try #require(pipe(&ends) == 0)
+        for end in ends { try #require(fcntl(end, F_SETFD, FD_CLOEXEC) == 0) }
+        return ends
+    }
+
     private func text(_ log: Log) -> String {
         String(decoding: log.drain(), as: UTF8.self)
     }
@@ -122,8 +130,7 @@ import Testing
 
     @Test("the log's thread writes every line in order, the last ones at the stop")
     func thread() throws {
-        var ends: [Int32] = [-1, -1]
-        try #require(pipe(&ends) == 0)
+        let ends = try pipeEnds()
         let reader = Descriptor(taking: ends[0])
         let log = try Log.start(on: ends[1]) { Self.instant }
 
@@ -155,8 +162,7 @@ import Testing
     @Test("a reader that has gone away stops nobody")
     func brokenPipe() throws {
         _ = signal(SIGPIPE, SIG_IGN)
-        var ends: [Int32] = [-1, -1]
-        try #require(pipe(&ends) == 0)
+        let ends = try pipeEnds()
         close(ends[0])
         let writer = Descriptor(taking: ends[1])
         let log = try Log.start(on: writer.number) { Self.instant }

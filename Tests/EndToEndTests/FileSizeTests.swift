@@ -51,7 +51,7 @@ import Testing
         let errors = Pipe()
         process.standardError = errors
 
-        try process.run()
+        try Program.start(process)
         let text = try errors.fileHandleForReading.readToEnd() ?? Data()
         process.waitUntilExit()
 

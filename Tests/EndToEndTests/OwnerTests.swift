@@ -2,7 +2,8 @@ import Foundation
 import Testing
 
 /// Root's command line beside a server that runs as another user: only root can try that.
-@Suite("The database's owner, seen from outside", .enabled(if: geteuid() == 0)) struct OwnerTests {
+@Suite("The database's owner, seen from outside", .enabled(if: geteuid() == 0, "NOT RUN: it takes root"))
+struct OwnerTests {
     private static let owner: uid_t = 12345
 
     /// A database that belongs to another user, and a folder beside it.

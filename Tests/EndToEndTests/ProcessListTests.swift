@@ -11,7 +11,7 @@ import Testing
         process.standardInput = input
         process.standardError = output
 
-        try process.run()
+        try Program.start(process)
         // It waits for its input then, and has read its arguments long before.
         input.fileHandleForWriting.write(Data("no bundle".utf8))
         var words: [Substring] = []

@@ -1,5 +1,6 @@
 import Foundation
 import FoundationNetworking
+import Synchronization
 import Testing
 
 /// The built executable, run as a process with an environment of its own in a folder of its own.
@@ -8,7 +9,12 @@ final class Program {
 
     init() throws {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("e2e-\(UUID().uuidString)").path
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        // Where root's tests become somebody else, they have to come through, whatever the umask is.
+        try FileManager.default.createDirectory(
+            atPath: folder,
+            withIntermediateDirectories: false,
+            attributes: [.posixPermissions: 0o755]
+        )
     }
 
     deinit { try? FileManager.default.removeItem(atPath: folder) }
@@ -30,6 +36,12 @@ final class Program {
         Bundle.main.bundleURL.deletingLastPathComponent().appendingPathComponent("countersign")
     }
 
+    private static let starting = Mutex(())
+
+    /// Starts a process, one at a time: of two at once, the one may get the socket by which Foundation hears of the other's
+    /// end, and who waits for the other would wait for both.
+    static func start(_ process: Process) throws { try starting.withLock { _ in try process.run() } }
+
     struct Outcome {
         let code: Int32
         let output: String
@@ -47,7 +59,7 @@ final class Program {
         let files = ["out", "err"].map { "\(folder)/\(UUID().uuidString).\($0)" }
         process.standardOutput = try newFile(files[0])
         process.standardError = try newFile(files[1])
-        try process.run()
+        try Self.start(process)
         process.waitUntilExit()
         return Outcome(
             code: process.terminationStatus,
@@ -88,7 +100,7 @@ final class RunningServer {
         self.process = process
         process.standardOutput = pipe
         process.standardError = try newFile(log)
-        try process.run()
+        try Program.start(process)
         var line: [UInt8] = []
         while let byte = try pipe.fileHandleForReading.read(upToCount: 1)?.first, byte != UInt8(ascii: "\n") {
             line.append(byte)

@@ -170,7 +170,7 @@ import Testing
         let errors = Pipe()
         process.standardError = errors
 
-        try process.run()
+        try Program.start(process)
         let text = try errors.fileHandleForReading.readToEnd() ?? Data()
         process.waitUntilExit()
 
@@ -225,15 +225,16 @@ import Testing
             let answers = try comers.map { try $0.get("/health") }
             let stillConnected = try connected.get("/health")
             comers = []
-            // Each is another chance for the server to see that the others hung up.
-            let later = try (0..<100).map { _ in try Socket(port: port).get("/health").status }
+            // Each is another chance for the server to see that the others hung up, however busy the machine is.
+            var later = 0
+            for _ in 0..<20_000 where later != 200 { later = try Socket(port: port).get("/health").status }
 
             let refused = answers.filter { $0.status == 503 }
             #expect(refused.count > 20 && refused.count < 120)
             #expect(refused.allSatisfy { $0.head.contains("Retry-After: ") })
             #expect(answers.allSatisfy { $0.status == 200 || $0.status == 503 })
             #expect(stillConnected.status == 200)
-            #expect(later.last == 200)
+            #expect(later == 200)
             #expect(try server.stop().code == 0)
         }
     #endif

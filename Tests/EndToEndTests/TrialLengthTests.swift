@@ -21,7 +21,8 @@ import Testing
             token = try #require(credential["token"] as? String)
         }
 
-        func set(clock text: String) throws { try Data(text.utf8).write(to: URL(filePath: clock)) }
+        /// At once, since a running server may look at it at any moment.
+        func set(clock text: String) throws { try Data(text.utf8).write(to: URL(filePath: clock), options: .atomic) }
 
         @discardableResult
         func admin(_ line: String) throws -> String {

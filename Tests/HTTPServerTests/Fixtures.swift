@@ -154,12 +154,13 @@ final class TestClient {
     private var buffer: [UInt8] = []
 
     init(port: UInt16, receiveBuffer: Int32? = nil) throws {
-        let number = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        // Kept from processes that other tests start: one that had it, too, would keep the connection open.
+        let number = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard number >= 0 else { throw SystemError.last("socket") }
         descriptor = Descriptor(taking: number)
         if let receiveBuffer { setOption(number, SOL_SOCKET, SO_RCVBUF, receiveBuffer) }
         // Only so that a failing test ends.
-        var limit = timeval(tv_sec: 20, tv_usec: 0)
+        var limit = timeval(tv_sec: 60, tv_usec: 0)
         setsockopt(number, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         let code = SocketAddress(.loopback, port).withPointer { Glibc.connect(number, $0, $1) }
         guard code == 0 else { throw SystemError.last("connect") }

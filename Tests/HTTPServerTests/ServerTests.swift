@@ -176,12 +176,18 @@ import Testing
             options.idleSeconds = 1
         }
         defer { server.end() }
-        let client = try server.connect()
 
-        try client.send(text)
-
-        #expect(try client.receive()?.status == status)
-        if status != nil { #expect(try client.isClosed()) }
+        // One that this machine kept from sending anything within its second is cut as silent; another tries.
+        for _ in 0..<20 {
+            let client = try server.connect()
+            try? client.send(text)
+            let answer = try client.receive()
+            if answer == nil && status != nil { continue }
+            #expect(answer?.status == status)
+            if status != nil { #expect(try client.isClosed()) }
+            return
+        }
+        Issue.record("nobody was answered")
     }
 
     @Test("a slow reader gets everything, in order, while the server keeps little")
@@ -215,13 +221,20 @@ import Testing
         let client = try TestClient(port: server.server.addresses[0].port, receiveBuffer: 4096)
         try client.send(String(repeating: request("GET", "/large"), count: 40))
 
-        let other = try server.connect()
-        repeat {
-            try other.send(request("GET", "/health"))
-            _ = try other.receive()
+        // Another asks all the while. On a busy machine it may itself have been idle for too long: then the next one does.
+        var other = try server.connect()
+        func isServed() -> Bool {
+            guard (try? other.send(request("GET", "/health"))) != nil else { return false }
+            return (try? other.receive())??.status == 200
+        }
+        var isCut = false
+        while !isCut {
+            let wasThere = isServed()
+            let open = server.server.connections.open
             // Refused once the server has closed.
             if asksOn { try? client.send(request("GET", "/health")) }
-        } while server.server.connections.open > 1
+            if isServed() { isCut = wasThere && open == 1 } else { other = try server.connect() }
+        }
 
         var count = 0
         while try client.receive() != nil { count += 1 }
@@ -294,7 +307,10 @@ import Testing
         #expect(answer.body == "gated" && answer.head.contains("Connection: close"))
         server.end()
         #expect(server.server.connections.open == 0)
-        #expect(throws: SystemError.self) { try server.connect() }
+        // A process that another test starts at this moment may have the listening socket for a moment longer.
+        var isRefused = false
+        for _ in 0..<10_000 where !isRefused { isRefused = (try? server.connect()) == nil }
+        #expect(isRefused)
     }
 
     @Test(

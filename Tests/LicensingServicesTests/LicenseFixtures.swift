@@ -27,6 +27,8 @@ final class LicenseOffice: Sendable {
         var options = Database.Options(now: { 1_796_040_000_000_000 })
         options.synchronous = .off
         options.migrations = migrations
+        // No test is to fail because the machine has other things to do.
+        options.batchWait = .seconds(60)
         database = Database(folder: folder, options: options)
         keys = try DataKeys.random()
         service = LicenseService(keys: keys, entropy: SystemEntropy())

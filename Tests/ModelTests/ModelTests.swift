@@ -47,7 +47,7 @@ import Testing
                 try run.play(scenario)
             } catch {
                 let folder = FileManager.default.temporaryDirectory
-                let file = folder.appendingPathComponent("model-scenario-\(part).json")
+                let file = folder.appendingPathComponent("model-scenario-\(part)-\(UUID().uuidString).json")
                 return try Failure(of: scenario, because: error, in: run, writtenTo: file).text
             }
         }

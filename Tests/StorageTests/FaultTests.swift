@@ -121,7 +121,7 @@ import Testing
         _ = try workOff([.insert("a", ticket: 0)], in: database)
         let before = try database.openReader().snapshot { db in try db.stateVersion() }
         let starts = Mutex(0)
-        let queue = Queue()
+        let queue = Queue.still()
         faulty_vfs_fill(vfs, 3)
         var settings = Writer<Int, Int64>.Settings()
         settings.batchLimit = 1

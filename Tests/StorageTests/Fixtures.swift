@@ -64,6 +64,7 @@ typealias Queue = WriterQueue<Int, Int64>
 
 extension Queue {
     /// A queue whose clock stands still: however slow the machine is, nothing in it is late, and no batch is too long.
+    /// For every test that wants its jobs to be run.
     static func still(capacity: Int = 4096) -> Queue {
         let now = MonotonicClock.nanoseconds()
         return Queue(capacity: capacity, clock: { now })
@@ -143,18 +144,22 @@ final class Stranger {
             try #require(sqlite3_open(path, &handle) == SQLITE_OK)
             try #require(sqlite3_exec(handle, "BEGIN IMMEDIATE", nil, nil, nil) == SQLITE_OK)
         } else {
-            file = open(path, O_RDWR)
+            file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
             try #require(flock(file, LOCK_EX | LOCK_NB) == 0)
         }
     }
 
+    /// Lets go of it. To close the file would not do: a process that another test starts at this moment has it open, too,
+    /// and with it the lock.
     func release() {
-        if file >= 0 { close(file) } else { sqlite3_exec(handle, "ROLLBACK", nil, nil, nil) }
-        file = -1
+        if file >= 0 { flock(file, LOCK_UN) } else { sqlite3_exec(handle, "ROLLBACK", nil, nil, nil) }
     }
 
     deinit {
-        if file >= 0 { close(file) }
+        if file >= 0 {
+            flock(file, LOCK_UN)
+            close(file)
+        }
         sqlite3_close(handle)
     }
 }

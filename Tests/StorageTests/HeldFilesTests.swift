@@ -1,6 +1,5 @@
 import Foundation
 import Storage
-import Synchronization
 import SystemPrimitives
 import Testing
 
@@ -71,7 +70,7 @@ private struct Meddler {
         _ queue: Queue,
         jobs: Int,
         within: (@Sendable (Int) -> Void)? = nil,
-        _ after: (Int, WriterStatus) -> Void
+        _ after: (Int, WriterStatus) throws -> Void
     ) throws -> Outcome {
         var settings = Writer<Int, Int64>.Settings()
         settings.batchLimit = 1
@@ -97,7 +96,7 @@ private struct Meddler {
                     case .success: outcome.succeeded.append(answer.ticket)
                     case .failure(let error): outcome.errors[answer.ticket] = error as? StorageError
                     }
-                    after(answer.ticket, queue.status())
+                    #expect(throws: Never.self) { try after(answer.ticket, queue.status()) }
                     submit(answer.ticket + 1)
                 }
             },
@@ -114,7 +113,7 @@ private struct Meddler {
         let folder = try TemporaryFolder()
         let meddler = Meddler(folder: folder.path)
         defer { meddler.delete(folder.path + ".away") }
-        let queue = Queue()
+        let queue = Queue.still()
         var ready: [Bool] = []
 
         let outcome = try run(Database(folder: folder.path, options: .test()), queue, jobs: 4) {
@@ -140,7 +139,7 @@ private struct Meddler {
         let folder = try TemporaryFolder()
         let meddler = Meddler(folder: folder.path)
         defer { meddler.delete(folder.path + ".away") }
-        let queue = Queue()
+        let queue = Queue.still()
 
         let outcome = try run(
             Database(folder: folder.path, options: .test()),
@@ -160,7 +159,7 @@ private struct Meddler {
     func recovery(mishap: Mishap) throws {
         let folder = try TemporaryFolder()
         let meddler = Meddler(folder: folder.path)
-        let queue = Queue()
+        let queue = Queue.still()
         let database = Database(folder: folder.path, options: .test())
 
         let outcome = try run(database, queue, jobs: 5) { ticket, _ in
@@ -182,7 +181,7 @@ private struct Meddler {
     func looking(mishap: Mishap) throws {
         let folder = try TemporaryFolder()
         let meddler = Meddler(folder: folder.path)
-        let queue = Queue()
+        let queue = Queue.still()
         let database = Database(folder: folder.path, options: .test())
         let writing = try Thread.start("writer", with: try database.openForServing(queue)) { writer in
             writer.run(deliver: { _ in }, abort: { _ in })
@@ -204,9 +203,9 @@ private struct Meddler {
         let folder = try TemporaryFolder()
         let meddler = Meddler(folder: folder.path)
         let path = folder.path + "/write.lock"
-        let stranger = Mutex<Int32>(-1)
+        var stranger: Stranger?
 
-        let outcome = try run(Database(folder: folder.path, options: .test()), Queue(), jobs: 6) {
+        let outcome = try run(Database(folder: folder.path, options: .test()), .still(), jobs: 6) {
             ticket,
             _ in
             switch ticket {
@@ -214,10 +213,8 @@ private struct Meddler {
             case 1: meddler.replace(path)
             case 2:
                 meddler.replace(path)
-                let file = open(path, O_RDWR)
-                flock(file, LOCK_EX)
-                stranger.withLock { $0 = file }
-            case 3: stranger.withLock { _ = close($0) }
+                stranger = try Stranger(path)
+            case 3: stranger?.release()
             default: break
             }
         }
@@ -235,17 +232,16 @@ private struct Meddler {
         let database = Database(folder: folder.path, options: .test())
         let path = folder.path + "/serve.lock"
         var refused: [Bool] = []
-        var second: Int32 = -1
+        var second: Stranger?
 
-        let outcome = try run(database, Queue(), jobs: 5) { ticket, _ in
+        let outcome = try run(database, .still(), jobs: 5) { ticket, _ in
             switch ticket {
             case 0: meddler.delete(path)
             case 1:
                 refused.append((try? database.openForServing(Queue())) == nil)
                 meddler.delete(path)
-                second = open(path, O_RDWR | O_CREAT, 0o600)
-                flock(second, LOCK_EX)
-            case 2: close(second)
+                second = try Stranger(path)
+            case 2: second?.release()
             default: break
             }
         }
@@ -294,7 +290,7 @@ private struct Meddler {
     func damage() throws {
         let folder = try TemporaryFolder()
         let database = Database(folder: folder.path, options: .test())
-        let queue = Queue()
+        let queue = Queue.still()
         let writing = try Thread.start("writer", with: try database.openForServing(queue)) { writer in
             writer.run(deliver: { _ in }, abort: { _ in })
         }

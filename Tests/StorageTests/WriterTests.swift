@@ -170,7 +170,7 @@ import Testing
         let before = try database.openReader().snapshot { db in try db.stateVersion() }
         var unsure = database
         unsure.options.date = { (_) throws(StorageError) in throw StorageError(.clockUnsure, "a test says so") }
-        let queue = Queue()
+        let queue = Queue.still()
 
         let answers = try workOff(
             [.insert("b", ticket: 0), .insert("c", ticket: 1)] + [Queue.Submission(ticket: 2, origin: 2) { _ in 7 }],
@@ -283,14 +283,14 @@ import Testing
     )
     func lockWait(file: String) throws {
         var options = Database.Options.test()
-        options.batchWait = .seconds(1)
+        options.batchWait = .seconds(60)
         let offset = Guarded<UInt64>(0)
         let queue = Queue(clock: { MonotonicClock.nanoseconds() - offset.withLock { $0 } })
         var writer = try Database(folder: folder.path, options: options).openForServing(queue)
-        offset.withLock { $0 = 500_000_000 }
+        offset.withLock { $0 = 59_500_000_000 }
         var early: [Queue.Submission] = (0..<3).map { .insert("n\($0)", ticket: $0) }
         queue.submit(&early)
-        // Half of their time is over when another comes.
+        // Half a second of their minute is left when another comes, which has more time than any machine needs.
         offset.withLock { $0 = 0 }
         var late: [Queue.Submission] = [.insert("late", ticket: 3)]
         queue.submit(&late)
