@@ -25,11 +25,12 @@ let package = Package(
     targets: [
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .target(name: "COpenSSLMemory", dependencies: ["COpenSSL"]),
         .target(name: "CSystem"),
         .target(name: "SystemPrimitives", dependencies: ["CSystem"]),
         .target(name: "Licensing"),
         .target(name: "StrictJSON"),
-        .target(name: "Cryptography", dependencies: ["COpenSSL"]),
+        .target(name: "Cryptography", dependencies: ["COpenSSL", "COpenSSLMemory"]),
         .target(name: "Bundles", dependencies: ["Licensing", "StrictJSON", "Cryptography"]),
         .target(name: "AppStore", dependencies: ["Licensing", "StrictJSON", "Cryptography"]),
         .target(
@@ -84,7 +85,8 @@ let package = Package(
         ),
         .testTarget(name: "LicensingTests", dependencies: ["Licensing"]),
         .testTarget(name: "StrictJSONTests", dependencies: ["StrictJSON"]),
-        .testTarget(name: "CryptographyTests", dependencies: ["Cryptography", "COpenSSL"]),
+        .target(name: "CFailingMemory", dependencies: ["COpenSSL"], path: "Tests/CFailingMemory"),
+        .testTarget(name: "CryptographyTests", dependencies: ["Cryptography", "COpenSSL", "CFailingMemory"]),
         .testTarget(name: "BundlesTests", dependencies: ["Bundles", "Licensing", "StrictJSON", "Cryptography"]),
         .target(
             name: "StoreTestSupport",
@@ -93,7 +95,7 @@ let package = Package(
         ),
         .testTarget(
             name: "AppStoreTests",
-            dependencies: ["AppStore", "Licensing", "StrictJSON", "Cryptography", "StoreTestSupport"]
+            dependencies: ["AppStore", "Licensing", "StrictJSON", "Cryptography", "StoreTestSupport", "CFailingMemory"]
         ),
         .target(name: "CFaultyVFS", dependencies: ["CSQLite"], path: "Tests/CFaultyVFS"),
         .testTarget(
@@ -119,7 +121,7 @@ let package = Package(
             dependencies: [
                 "CountersignAPI", "HTTPServer", "LicensingServices", "Licensing", "Storage", "Bundles", "StrictJSON",
                 "Cryptography", "CountersignWire", "Diagnostics", "AppStore", "StoreTestSupport", "Administration",
-                "CSQLite", "CFaultyVFS",
+                "CSQLite", "CFaultyVFS", "CFailingMemory",
             ]
         ),
         .testTarget(
@@ -147,7 +149,10 @@ let touchesPointers: Set<String> = [
     "countersign", "StoreTestSupport",
 ]
 
-for target in package.targets where target.type != .system && !["CSystem", "CFaultyVFS"].contains(target.name) {
+/// Targets of C.
+let isC: Set<String> = ["COpenSSLMemory", "CSystem", "CFaultyVFS", "CFailingMemory"]
+
+for target in package.targets where target.type != .system && !isC.contains(target.name) {
     var settings: [SwiftSetting] = [
         .swiftLanguageMode(.v6),
         .treatAllWarnings(as: .error),

@@ -110,6 +110,28 @@ extension TestAPI {
         signed seconds: Int64 = 0,
         environment: String = "Production"
     ) throws -> Received {
+        notify(
+            connection.notificationPath,
+            jws: try notification(
+                type,
+                uuid: uuid,
+                transaction: transaction,
+                renewal: renewal,
+                signed: seconds,
+                environment: environment
+            )
+        )
+    }
+
+    /// What the store would send.
+    func notification(
+        _ type: String,
+        uuid: String,
+        transaction: Members? = nil,
+        renewal: Members? = nil,
+        signed seconds: Int64 = 0,
+        environment: String = "Production"
+    ) throws -> [UInt8] {
         var data: Members = [
             "bundleId": TestStore.bundleID, "environment": environment, "appAppleId": TestStore.appAppleID,
         ]
@@ -123,7 +145,7 @@ extension TestAPI {
             {"notificationType":"\(type)","notificationUUID":"\(uuid)","version":"2.0",\
             "signedDate":\(startMilliseconds + seconds * 1000),"data":\(data.json)}
             """
-        return notify(connection.notificationPath, jws: try store.sign(payload))
+        return try store.sign(payload)
     }
 
     mutating func notify(_ path: String, jws: [UInt8]) -> Received {

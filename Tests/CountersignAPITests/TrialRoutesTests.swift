@@ -308,7 +308,7 @@ extension TestAPI {
         let keys = try signingKeys().filter { $0.kid == header.root["kid"]?.string && $0.state == .active }
         let key = try P256.PublicKey(spki: try #require(keys.first).spki)
         let signed = Array("\(parts[0]).\(parts[1])".utf8)
-        #expect(key.isValid(try #require(Base64URL.decode(String(parts[2]))), for: signed))
+        #expect(try key.isValid(try #require(Base64URL.decode(String(parts[2]))), for: signed))
         return try JSONDocument(parsing: try #require(Base64URL.decode(String(parts[1]))))
     }
 
