@@ -48,6 +48,7 @@ let package = Package(
                 .embedInCode("0009_create_quota.sql"),
                 .embedInCode("0010_create_trial_fingerprints.sql"),
                 .embedInCode("0011_create_seat_indexes.sql"),
+                .embedInCode("0012_create_notification_index.sql"),
             ]
         ),
         .target(name: "Storage", dependencies: ["CSQLite", "CSystem", "SystemPrimitives", "Licensing", "Migrations"]),

@@ -32,5 +32,9 @@ public struct Migration: Hashable, Sendable {
             sql: PackageResources._010_create_trial_fingerprints_sql
         ),
         Migration(name: "0011_create_seat_indexes", sql: PackageResources._011_create_seat_indexes_sql),
+        Migration(
+            name: "0012_create_notification_index",
+            sql: PackageResources._012_create_notification_index_sql
+        ),
     ]
 }

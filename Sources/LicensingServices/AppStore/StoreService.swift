@@ -13,7 +13,9 @@ public struct StoreService: Sendable {
     private let audit: AuditTrail
     private let configuredRootDigests: [Digest256]
 
-    /// How long what was signed is kept as it came: 180 days.
+    /// How long what was signed is kept as it came, and the name of a notification, by which one that comes again is known:
+    /// 180 days. Apple sends one again for three days, and lets it be asked for again for 180. One that comes even later
+    /// finds a state that is as new, and changes nothing.
     public static let documentLife = CalendarDuration(days: 180)
     /// The most periods of one purchase that are kept where nobody signed them, those that began last: whoever holds a
     /// test key can make any number, and every bundle of their install is made from all of them.
@@ -407,7 +409,8 @@ public struct StoreService: Sendable {
 
     // MARK: - Keeping
 
-    /// Removes a portion of what was signed and is kept long enough; for the writer's quiet moments.
+    /// Removes a portion of what was signed and is kept long enough, and of the names of notifications; for the writer's
+    /// quiet moments.
     ///
     /// - Returns: Whether there may be more.
     /// - Throws: `StorageError`.
@@ -417,6 +420,8 @@ public struct StoreService: Sendable {
         in db: borrowing WriteTransaction
     ) throws -> Bool {
         let start = now.subtracting(documentLife)
-        return try StoreDocumentStore.remove(before: start, limit: portion, in: db) == portion
+        let documents = try StoreDocumentStore.remove(before: start, limit: portion, in: db)
+        let names = try StoreDocumentStore.removeNotifications(before: start, limit: portion, in: db)
+        return documents == portion || names == portion
     }
 }
