@@ -44,6 +44,19 @@ import Testing
         }
     }
 
+    @Test("an install whose first call asks for its trial is written once: the trial's token is all that is more")
+    func writtenOnce() throws {
+        var api = try open()
+        let changes = { (api: borrowing TestAPI) in try api.count("SELECT total_changes()") }
+        let start = try changes(api)
+
+        #expect(api.post("/v1/sync", body(1, #","fingerprint":"fingerprint-1""#)).status == 200)
+        let contact = try changes(api) - start
+        #expect(api.post("/v1/trial", body(2, #","fingerprint":"fingerprint-2""#)).status == 200)
+
+        #expect(try changes(api) - start == 2 * contact + 1)
+    }
+
     @Test("a trial starts with its first contact, and the answer has the members of the contract")
     func starts() throws {
         var api = try open()
