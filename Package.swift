@@ -25,11 +25,12 @@ let package = Package(
     targets: [
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .target(name: "COpenSSLMemory", dependencies: ["COpenSSL"]),
         .target(name: "CSystem"),
         .target(name: "SystemPrimitives", dependencies: ["CSystem"]),
         .target(name: "Licensing"),
         .target(name: "StrictJSON"),
-        .target(name: "Cryptography", dependencies: ["COpenSSL"]),
+        .target(name: "Cryptography", dependencies: ["COpenSSL", "COpenSSLMemory"]),
         .target(name: "Bundles", dependencies: ["Licensing", "StrictJSON", "Cryptography"]),
         .target(name: "AppStore", dependencies: ["Licensing", "StrictJSON", "Cryptography"]),
         .target(
@@ -48,6 +49,7 @@ let package = Package(
                 .embedInCode("0010_create_trial_fingerprints.sql"),
                 .embedInCode("0011_create_seat_indexes.sql"),
                 .embedInCode("0012_count_seats.sql"),
+                .embedInCode("0013_create_notification_index.sql"),
             ]
         ),
         .target(name: "Storage", dependencies: ["CSQLite", "CSystem", "SystemPrimitives", "Licensing", "Migrations"]),
@@ -85,7 +87,8 @@ let package = Package(
         ),
         .testTarget(name: "LicensingTests", dependencies: ["Licensing"]),
         .testTarget(name: "StrictJSONTests", dependencies: ["StrictJSON"]),
-        .testTarget(name: "CryptographyTests", dependencies: ["Cryptography", "COpenSSL"]),
+        .target(name: "CFailingMemory", dependencies: ["COpenSSL"], path: "Tests/CFailingMemory"),
+        .testTarget(name: "CryptographyTests", dependencies: ["Cryptography", "COpenSSL", "CFailingMemory"]),
         .testTarget(name: "BundlesTests", dependencies: ["Bundles", "Licensing", "StrictJSON", "Cryptography"]),
         .target(
             name: "StoreTestSupport",
@@ -94,7 +97,7 @@ let package = Package(
         ),
         .testTarget(
             name: "AppStoreTests",
-            dependencies: ["AppStore", "Licensing", "StrictJSON", "Cryptography", "StoreTestSupport"]
+            dependencies: ["AppStore", "Licensing", "StrictJSON", "Cryptography", "StoreTestSupport", "CFailingMemory"]
         ),
         .target(name: "CFaultyVFS", dependencies: ["CSQLite"], path: "Tests/CFaultyVFS"),
         .testTarget(
@@ -120,7 +123,7 @@ let package = Package(
             dependencies: [
                 "CountersignAPI", "HTTPServer", "LicensingServices", "Licensing", "Storage", "Bundles", "StrictJSON",
                 "Cryptography", "CountersignWire", "Diagnostics", "AppStore", "StoreTestSupport", "Administration",
-                "CSQLite", "CFaultyVFS",
+                "CSQLite", "CFaultyVFS", "CFailingMemory",
             ]
         ),
         .testTarget(
@@ -148,7 +151,10 @@ let touchesPointers: Set<String> = [
     "countersign", "StoreTestSupport",
 ]
 
-for target in package.targets where target.type != .system && !["CSystem", "CFaultyVFS"].contains(target.name) {
+/// Targets of C.
+let isC: Set<String> = ["COpenSSLMemory", "CSystem", "CFaultyVFS", "CFailingMemory"]
+
+for target in package.targets where target.type != .system && !isC.contains(target.name) {
     var settings: [SwiftSetting] = [
         .swiftLanguageMode(.v6),
         .treatAllWarnings(as: .error),

@@ -33,5 +33,9 @@ public struct Migration: Hashable, Sendable {
         ),
         Migration(name: "0011_create_seat_indexes", sql: PackageResources._011_create_seat_indexes_sql),
         Migration(name: "0012_count_seats", sql: PackageResources._012_count_seats_sql),
+        Migration(
+            name: "0013_create_notification_index",
+            sql: PackageResources._013_create_notification_index_sql
+        ),
     ]
 }

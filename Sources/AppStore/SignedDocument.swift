@@ -76,7 +76,13 @@ struct SignedDocument: Sendable {
         let chain = try chains.chain(certificates)
         let second = floorDivide(signedMilliseconds, by: 1000)
         guard second >= chain.validFrom, second <= chain.validThrough else { throw .certificateNotValidAtDate }
-        guard chain.leafKey.isValid(signature, for: signedBytes) else { throw .badSignature }
+        let isValid: Bool
+        do throws(CryptographyError) {
+            isValid = try chain.leafKey.isValid(signature, for: signedBytes)
+        } catch {
+            throw error.isTrouble ? .notChecked : .badSignature
+        }
+        guard isValid else { throw .badSignature }
     }
 
     /// Refuses what was signed more than five minutes ahead of `now`.

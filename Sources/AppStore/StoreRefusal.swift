@@ -1,4 +1,5 @@
-/// Why signed data from the App Store is not taken: it is not genuine, or not for this connection.
+/// Why signed data from the App Store is not taken: it is not genuine, or not for this connection, or that could not be
+/// found out.
 ///
 /// The raw values are stable codes for logs and audit rows; on the wire all of them are `STORE_UNVERIFIED`. A refusal
 /// never changes any state.
@@ -37,7 +38,9 @@ public enum StoreRefusal: String, Error, Hashable, Sendable, CaseIterable {
     case signedInFuture = "SIGNED_IN_FUTURE"
     /// Genuine or not, the connection it is for is switched off.
     case connectionDisabled = "CONNECTION_DISABLED"
+    /// We could not look, for want of memory say: no word about what was signed.
+    case notChecked = "NOT_CHECKED"
 
     /// Whether the sender of a notification should try again later (503) and not give up (400).
-    public var wantsRetry: Bool { self == .signedInFuture || self == .connectionDisabled }
+    public var wantsRetry: Bool { self == .signedInFuture || self == .connectionDisabled || self == .notChecked }
 }

@@ -16,6 +16,8 @@ public enum BundleRefusal: Error, Hashable, Sendable {
     case unknownKey
     /// The signature is not the pinned key's for these bytes.
     case badSignature
+    /// It could not be found out whether the signature is the key's, for want of memory say: no word about the document.
+    case notChecked
     /// The payload is no JSON object, or a member is missing or of another type; the JSON Pointer to it.
     case malformedClaims(String)
     /// Another vendor's.

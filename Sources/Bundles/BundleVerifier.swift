@@ -122,7 +122,13 @@ public struct BundleVerifier: Sendable {
             throw .notCompact
         }
         let key = try pinnedKey(header: header, type: type)
-        guard key.isValid(signature, for: Array(token[..<segments[1].endIndex])) else { throw .badSignature }
+        let isValid: Bool
+        do throws(CryptographyError) {
+            isValid = try key.isValid(signature, for: Array(token[..<segments[1].endIndex]))
+        } catch {
+            throw error.isTrouble ? .notChecked : .badSignature
+        }
+        guard isValid else { throw .badSignature }
         guard let document = try? JSONDocument(parsing: payload), document.root.kind == .object else {
             throw .malformedClaims("")
         }

@@ -3,6 +3,9 @@
 #ifndef COUNTERSIGN_COPENSSL_SHIM_H
 #define COUNTERSIGN_COPENSSL_SHIM_H
 
+// For SHA-256 without allocations: see SHA256.swift.
+#define OPENSSL_SUPPRESS_DEPRECATED
+
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/ec.h>
@@ -10,6 +13,7 @@
 #include <openssl/evp.h>
 #include <openssl/objects.h>
 #include <openssl/rand.h>
+#include <openssl/sha.h>
 #include <openssl/x509.h>
 #include <openssl/x509_vfy.h>
 #include <openssl/x509v3.h>
@@ -40,6 +44,12 @@ static inline const EVP_CIPHER *cs_aes256gcm(void) {
         return earlier;
     }
     return cipher;
+}
+
+/// Whether an error code says that OpenSSL could not do its work, and nothing of what it worked on: the fatal ones (no
+/// memory, not initialized, an internal error), randomness, and algorithms that could not be fetched.
+static inline int cs_is_trouble(unsigned long code) {
+    return ERR_FATAL_ERROR(code) || ERR_GET_LIB(code) == ERR_LIB_RAND || ERR_GET_REASON(code) == ERR_R_FETCH_FAILED;
 }
 
 static inline int cs_gcm_get_tag(EVP_CIPHER_CTX *context, void *tag, int count) {

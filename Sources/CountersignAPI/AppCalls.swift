@@ -27,6 +27,9 @@ protocol AppQuestion: AppBody {
     /// What it throws undoes what it wrote; what it returns refuses the call after what it wrote was committed.
     func write(before facts: Facts, for contact: Contact) -> QuestionWrite?
 
+    /// Whether what it writes is the contact of the install too.
+    static var writesContact: Bool { get }
+
     /// The answer, or what is thrown in its place.
     func response(to facts: Facts, for contact: Contact, in context: inout LoopState) throws -> HTTPResponse
 }
@@ -35,6 +38,8 @@ extension AppQuestion {
     func isValidation(_ facts: Facts) -> Bool { false }
 
     func write(before facts: Facts, for contact: Contact) -> QuestionWrite? { nil }
+
+    static var writesContact: Bool { false }
 }
 
 /// What a question has written before it is answered; returns why it is refused all the same.
@@ -213,7 +218,7 @@ extension LoopState {
                 if contact.isFirst(install) { try contact.passFirstContact(charges, in: db) }
                 // The question's own write first: it must see what there was before this contact, to tell a new trial.
                 let refusal = try write?(db, charges)
-                if isNew { try contact.record(in: db) }
+                if isNew, write == nil || !Question.writesContact { try contact.record(in: db) }
                 try contact.touch(in: db)
                 return refusal
             } then: { refusal, context in

@@ -1,4 +1,5 @@
 import CountersignWire
+import Cryptography
 import Diagnostics
 import HTTPServer
 import Licensing
@@ -97,6 +98,9 @@ extension Problem {
         case let refusal as Refusal: self.init(refusal)
         case let unsure as ClockUnsure: self.init(unsure)
         case let storage as StorageError: self.init(storage)
+        case let error as CryptographyError where error.isTrouble:
+            self = .trouble
+            report = Report(level: .error, reason: error.description)
         default:
             self.init(.internalError, "The server could not complete the request.")
             // Only the type: a description made elsewhere may hold anything.
@@ -131,6 +135,11 @@ extension Problem {
             HTTPField("RateLimit-Remaining", String(limit.remaining)),
             HTTPField("RateLimit-Reset", String(limit.resetSeconds)),
         ]
+    }
+
+    /// What was asked could not be found out, for want of memory say: no word about the question.
+    static var trouble: Problem {
+        Problem(.unavailable, "The server cannot do this for a moment; try again.").retrying(after: 5)
     }
 
     private init(_ unsure: ClockUnsure) {

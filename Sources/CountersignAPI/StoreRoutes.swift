@@ -37,7 +37,7 @@ struct VerifyPurchase: AppProof {
                 in: contact.caller.mode
             )
         } catch {
-            throw Problem(error, at: contact.now)
+            throw Problem(error.refusal, of: error.member, at: contact.now)
         }
     }
 
@@ -49,7 +49,7 @@ struct VerifyPurchase: AppProof {
         do {
             return try presentation.verified(at: contact.now, chains: &chains)
         } catch {
-            throw Problem(error, at: contact.now)
+            throw Problem(error.refusal, of: error.member, at: contact.now)
         }
     }
 
@@ -206,25 +206,37 @@ extension AppRequestReader {
 
 extension Problem {
     /// Why what an app shows is not taken. Never a rejection: it may be our clock, our pins or our map that is wrong.
-    fileprivate init(_ refusal: StoreRefusal, at now: Timestamp) {
-        if refusal == .connectionDisabled {
+    fileprivate init(
+        _ refusal: StoreRefusal,
+        of member: PresentationRefusal.Member? = nil,
+        at now: Timestamp
+    ) {
+        switch refusal {
+        case .connectionDisabled:
             self = Problem(.unavailable, "The vendor has switched this store off for a while.").retrying(after: 300)
-        } else {
-            self.init(.storeUnverified, "What was signed could not be verified: \(refusal.rawValue).")
+        case .notChecked: self = .trouble
+        default:
+            let what = member.map { "The member /\($0.rawValue)" } ?? "What was signed"
+            self.init(.storeUnverified, "\(what) could not be verified: \(refusal.rawValue).")
         }
         body.serverTime = now.rfc3339
-        report = Report(level: .warning, reason: "store: \(refusal.rawValue)")
+        report = Report(
+            level: refusal == .notChecked ? .error : .warning,
+            reason: "store: \(refusal.rawValue)\(member.map { " (\($0.rawValue))" } ?? "")"
+        )
     }
 
     /// Why a notification is not taken: for good, or for the time being.
     fileprivate init(notification refusal: StoreRefusal) {
-        if refusal.wantsRetry {
+        if refusal == .notChecked {
+            self = .trouble
+        } else if refusal.wantsRetry {
             let detail = "The notification cannot be judged now (\(refusal.rawValue)); send it again."
             self = Problem(.unavailable, detail).retrying(after: 300)
         } else {
-            self.init(.storeUnverified, "The notification could not be verified: \(refusal.rawValue).")
+            self.init(.storeUnverified, "The member /signedPayload could not be verified: \(refusal.rawValue).")
         }
-        report = Report(level: .warning, reason: "notification: \(refusal.rawValue)")
+        report = Report(level: refusal == .notChecked ? .error : .warning, reason: "notification: \(refusal.rawValue)")
     }
 
     fileprivate func carrying(_ bundle: [UInt8], at now: Timestamp) -> Problem {

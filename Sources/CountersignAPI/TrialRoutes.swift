@@ -42,6 +42,9 @@ struct AskTrial: AppQuestion {
         )
     }
 
+    /// A call that is refused a trial is a contact all the same.
+    static var writesContact: Bool { true }
+
     func write(before facts: Facts, for contact: Contact) -> QuestionWrite? {
         guard facts.isDue, let install = contact.install else { return nil }
         let call = call

@@ -38,19 +38,30 @@ public enum AESGCM {
 
     /// Opens what ``seal(_:key:associatedData:)`` made.
     ///
-    /// - Throws: ``CryptographyError/authenticationFailed`` when a bit is different anywhere.
+    /// - Throws: ``CryptographyError/authenticationFailed`` when a bit is different anywhere,
+    ///   ``CryptographyError/library(operation:reason:)`` when that could not be found out.
     public static func open(
         _ sealed: [UInt8],
         key: SecretBytes,
         associatedData: [UInt8]
     ) throws(CryptographyError) -> SecretBytes {
         guard sealed.count >= nonceByteCount + tagByteCount else { throw .authenticationFailed }
+        return try CryptographyError.unlessTroubled("open a sealed value") { () throws(CryptographyError) in
+            try opened(sealed, key: key, associatedData: associatedData)
+        }
+    }
+
+    private static func opened(
+        _ sealed: [UInt8],
+        key: SecretBytes,
+        associatedData: [UInt8]
+    ) throws(CryptographyError) -> SecretBytes {
         let context = try Context.start(key: key, nonce: Array(sealed.prefix(nonceByteCount)), seals: false)
         try context.authenticate(associatedData)
         var message = try context.process(Array(sealed.dropFirst(nonceByteCount).dropLast(tagByteCount)))
         defer { message.withUnsafeMutableBytes { OPENSSL_cleanse($0.baseAddress, $0.count) } }
         guard context.finishOpening(tag: Array(sealed.suffix(tagByteCount))) else {
-            throw .clearing(.authenticationFailed)
+            throw .authenticationFailed
         }
         return SecretBytes(message)
     }

@@ -1,4 +1,5 @@
 internal import COpenSSL
+internal import COpenSSLMemory
 
 /// What can go wrong between this target and OpenSSL; never carries key material.
 public enum CryptographyError: Error, Hashable, Sendable {
@@ -10,11 +11,18 @@ public enum CryptographyError: Error, Hashable, Sendable {
     case mismatchedKey
     /// A sealed value that was changed, cut, or sealed under another key or other associated data.
     case authenticationFailed
-    /// OpenSSL refused what should have worked: no memory, no randomness, no such algorithm.
+    /// OpenSSL could not do what should have worked: no memory, no randomness, no such algorithm. Says nothing of what it
+    /// was to look at.
     case library(operation: String, reason: String)
 }
 
 extension CryptographyError {
+    /// Whether nothing was found out: the same may be answered otherwise a moment later.
+    public var isTrouble: Bool {
+        if case .library = self { return true }
+        return false
+    }
+
     /// The failure of `operation`, with OpenSSL's first words about it; empties this thread's error queue.
     static func library(_ operation: String) -> CryptographyError {
         let code = ERR_get_error()
@@ -22,12 +30,65 @@ extension CryptographyError {
         let reason = code == 0 ? nil : ERR_reason_error_string(code)
         return .library(operation: operation, reason: reason.map { String(cString: $0) } ?? "no reason given")
     }
+}
 
-    /// `error`, after emptying this thread's error queue, in which OpenSSL left why.
-    static func clearing(_ error: CryptographyError) -> CryptographyError {
+/// Tells OpenSSL's "this is bad" apart from its "I could not look": to be made before it is asked, asked afterwards.
+///
+/// Many a lack of memory looks like bad input in every way but one: see `COpenSSLMemory`. So no answer counts, a good one
+/// neither, during which memory was lacking. Where nobody watches memory (``OpenSSLMemory/watch()``), what OpenSSL itself
+/// tells of it has to do.
+struct TroubleWatch {
+    private let operation: String
+    private let failed = cs_failed_allocations()
+
+    init(_ operation: String) {
+        self.operation = operation
+        // What somebody else left there says nothing of what comes now.
         ERR_clear_error()
-        return error
     }
+
+    /// What kept OpenSSL from finding an answer, nil where its answer counts; empties this thread's error queue.
+    func trouble() -> CryptographyError? {
+        defer { ERR_clear_error() }
+        if cs_failed_allocations() != failed { return .library(operation: operation, reason: "no memory") }
+        while case let code = ERR_get_error(), code != 0 {
+            if cs_is_trouble(code) != 0 {
+                let reason = ERR_reason_error_string(code).map { String(cString: $0) }
+                return .library(operation: operation, reason: reason ?? "no reason given")
+            }
+        }
+        return nil
+    }
+}
+
+extension CryptographyError {
+    /// What `work` gives or throws, where OpenSSL could do all that it set out to do.
+    ///
+    /// - Throws: ``library(operation:reason:)`` where it could not, whatever came of it.
+    static func unlessTroubled<Value: ~Copyable>(
+        _ operation: String,
+        _ work: () throws(CryptographyError) -> Value
+    ) throws(CryptographyError) -> Value {
+        let watch = TroubleWatch(operation)
+        let value: Value
+        do throws(CryptographyError) {
+            value = try work()
+        } catch {
+            throw watch.trouble() ?? error
+        }
+        if let trouble = watch.trouble() { throw trouble }
+        return value
+    }
+}
+
+/// The memory that OpenSSL works with.
+public enum OpenSSLMemory {
+    /// Has every lack of memory be known, so that none reads as bad input: for the owner of the process, before OpenSSL is
+    /// used for the first time.
+    ///
+    /// - Returns: whether it was in time.
+    @discardableResult
+    public static func watch() -> Bool { cs_watch_memory() == 1 }
 }
 
 extension CryptographyError: CustomStringConvertible {

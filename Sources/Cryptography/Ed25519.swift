@@ -22,11 +22,14 @@ public enum Ed25519 {
         ///
         /// - Throws: ``CryptographyError/malformedKey`` when there are not 32 of them.
         public init(seed: SecretBytes) throws(CryptographyError) {
-            let key = try Self.handle(seed)
-            var raw = [UInt8](repeating: 0, count: 32)
-            var count = raw.count
-            guard EVP_PKEY_get_raw_public_key(key.pointer, &raw, &count) == 1, count == 32 else {
-                throw .library("derive a public key")
+            let raw = try CryptographyError.unlessTroubled("derive a public key") { () throws(CryptographyError) in
+                let key = try Self.handle(seed)
+                var raw = [UInt8](repeating: 0, count: 32)
+                var count = raw.count
+                guard EVP_PKEY_get_raw_public_key(key.pointer, &raw, &count) == 1, count == 32 else {
+                    throw .library("derive a public key")
+                }
+                return raw
             }
             self.seed = seed
             publicKey = PublicKey(checked: raw)
@@ -56,7 +59,7 @@ public enum Ed25519 {
                     seed.count
                 )
             }
-            guard let pointer else { throw .clearing(.malformedKey) }
+            guard let pointer else { throw .malformedKey }
             return KeyHandle(taking: pointer)
         }
     }
@@ -75,18 +78,22 @@ public enum Ed25519 {
         }
 
         /// Whether `signature` is this key's for `message`; `false` also when the key is no point of the curve.
-        public func isValid(_ signature: [UInt8], for message: [UInt8]) -> Bool {
-            defer { ERR_clear_error() }
-            guard signature.count == signatureByteCount,
-                let pointer = EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nil, bytes, bytes.count)
-            else {
-                return false
+        ///
+        /// - Throws: ``CryptographyError/library(operation:reason:)`` when that could not be found out.
+        public func isValid(_ signature: [UInt8], for message: [UInt8]) throws(CryptographyError) -> Bool {
+            guard signature.count == signatureByteCount else { return false }
+            return try CryptographyError.unlessTroubled("verify a signature") { () throws(CryptographyError) in
+                guard let pointer = EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nil, bytes, bytes.count),
+                    case let key = KeyHandle(taking: pointer), let context = EVP_MD_CTX_new()
+                else {
+                    throw .library("prepare to verify")
+                }
+                defer { EVP_MD_CTX_free(context) }
+                guard EVP_DigestVerifyInit(context, nil, nil, nil, key.pointer) == 1 else {
+                    throw .library("prepare to verify")
+                }
+                return EVP_DigestVerify(context, signature, signature.count, message, message.count) == 1
             }
-            let key = KeyHandle(taking: pointer)
-            guard let context = EVP_MD_CTX_new() else { return false }
-            defer { EVP_MD_CTX_free(context) }
-            return EVP_DigestVerifyInit(context, nil, nil, nil, key.pointer) == 1
-                && EVP_DigestVerify(context, signature, signature.count, message, message.count) == 1
         }
     }
 }

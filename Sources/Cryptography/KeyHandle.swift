@@ -8,22 +8,22 @@ struct KeyHandle: ~Copyable {
 
     deinit { EVP_PKEY_free(pointer) }
 
-    /// Reads a DER SubjectPublicKeyInfo (RFC 5280 §4.1) with nothing behind it.
+    /// Reads a DER SubjectPublicKeyInfo (RFC 5280 §4.1) with nothing behind it; for a caller who watches for trouble.
     static func publicKey(spki: [UInt8]) throws(CryptographyError) -> KeyHandle {
         guard let key = parse(spki, with: { d2i_PUBKEY(nil, &$0, $1) }, free: EVP_PKEY_free) else {
-            throw .clearing(.malformedKey)
+            throw .malformedKey
         }
         return KeyHandle(taking: key)
     }
 
-    /// Reads a DER PKCS#8 PrivateKeyInfo (RFC 5208 §5) with nothing behind it.
+    /// Reads a DER PKCS#8 PrivateKeyInfo (RFC 5208 §5) with nothing behind it; for a caller who watches for trouble.
     static func privateKey(pkcs8: SecretBytes) throws(CryptographyError) -> KeyHandle {
         let info = pkcs8.withUnsafeBytes { bytes in
             parse(bytes, with: { d2i_PKCS8_PRIV_KEY_INFO(nil, &$0, $1) }, free: PKCS8_PRIV_KEY_INFO_free)
         }
-        guard let info else { throw .clearing(.malformedKey) }
+        guard let info else { throw .malformedKey }
         defer { PKCS8_PRIV_KEY_INFO_free(info) }
-        guard let key = EVP_PKCS82PKEY(info) else { throw .clearing(.malformedKey) }
+        guard let key = EVP_PKCS82PKEY(info) else { throw .malformedKey }
         return KeyHandle(taking: key)
     }
 

@@ -30,7 +30,9 @@ extension P256 {
         ///   ``CryptographyError/unsupportedKey`` when it is not on P-256, ``CryptographyError/mismatchedKey`` when
         ///   the public key stored in it is not its own.
         public init(pkcs8: SecretBytes) throws(CryptographyError) {
-            try self.init(KeyHandle.privateKey(pkcs8: pkcs8))
+            self = try CryptographyError.unlessTroubled("read a private key") { () throws(CryptographyError) in
+                try SigningKey(KeyHandle.privateKey(pkcs8: pkcs8))
+            }
         }
 
         private init(_ key: consuming KeyHandle) throws(CryptographyError) {
@@ -38,7 +40,7 @@ extension P256 {
             guard cs_use_uncompressed_point(key.pointer) == 1 else { throw .library("choose the point format") }
             guard let context = EVP_PKEY_CTX_new_from_pkey(nil, key.pointer, nil) else { throw .library("check a key") }
             defer { EVP_PKEY_CTX_free(context) }
-            guard EVP_PKEY_check(context) == 1 else { throw .clearing(.mismatchedKey) }
+            guard EVP_PKEY_check(context) == 1 else { throw .mismatchedKey }
             publicKey = try PublicKey(spki: key.spki())
             pkcs8 = try key.pkcs8()
         }
@@ -75,7 +77,9 @@ extension P256 {
         public init(spki: [UInt8]) throws(CryptographyError) {
             guard spki.count == Self.prefix.count + 64, spki.starts(with: Self.prefix) else { throw .unsupportedKey }
             // Reading the point includes the check that it lies on the curve.
-            guard try KeyHandle.publicKey(spki: spki).isOnP256() else { throw .unsupportedKey }
+            try CryptographyError.unlessTroubled("read a public key") { () throws(CryptographyError) in
+                guard try KeyHandle.publicKey(spki: spki).isOnP256() else { throw .unsupportedKey }
+            }
             self.spki = spki
             let x = Base64URL.string(Array(spki[Self.prefix.count..<Self.prefix.count + 32]))
             let y = Base64URL.string(Array(spki.suffix(32)))
@@ -96,10 +100,11 @@ extension P256 {
 
         /// Whether `signature` (r ‖ s, 64 bytes) is this key's for `message`.
         ///
-        /// Parses the key: for many signatures of one key make a ``Verifier``. `false` also when OpenSSL fails.
-        public func isValid(_ signature: [UInt8], for message: [UInt8]) -> Bool {
-            guard let verifier = try? Verifier.open(self) else { return false }
-            return verifier.isValid(signature, for: message)
+        /// Parses the key: for many signatures of one key make a ``Verifier``.
+        ///
+        /// - Throws: ``CryptographyError/library(operation:reason:)`` when that could not be found out.
+        public func isValid(_ signature: [UInt8], for message: [UInt8]) throws(CryptographyError) -> Bool {
+            try Verifier.open(self).isValid(signature, for: message)
         }
 
         /// Whether the two are the same point.
@@ -168,25 +173,31 @@ extension P256 {
 
         /// Makes OpenSSL ready to verify with `key`.
         public static func open(_ key: PublicKey) throws(CryptographyError) -> Verifier {
-            let handle = try KeyHandle.publicKey(spki: key.spki)
-            let context = try Context.open(handle)
-            guard EVP_PKEY_verify_init(context.pointer) == 1,
-                EVP_PKEY_CTX_set_signature_md(context.pointer, cs_sha256()) == 1
-            else {
-                throw .library("prepare to verify")
+            try CryptographyError.unlessTroubled("prepare to verify") { () throws(CryptographyError) in
+                let handle = try KeyHandle.publicKey(spki: key.spki)
+                let context = try Context.open(handle)
+                guard EVP_PKEY_verify_init(context.pointer) == 1,
+                    EVP_PKEY_CTX_set_signature_md(context.pointer, cs_sha256()) == 1
+                else {
+                    throw .library("prepare to verify")
+                }
+                return Verifier(key: handle, context: context)
             }
-            return Verifier(key: handle, context: context)
         }
 
         /// Whether `signature` is r ‖ s in exactly 64 bytes, both in 1…n−1, and this key's for `message`.
-        public borrowing func isValid(_ signature: [UInt8], for message: [UInt8]) -> Bool {
-            guard signature.count == signatureByteCount, let der = derSignature(raw: signature) else { return false }
+        ///
+        /// - Throws: ``CryptographyError/library(operation:reason:)`` when that could not be found out.
+        public borrowing func isValid(_ signature: [UInt8], for message: [UInt8]) throws(CryptographyError) -> Bool {
+            guard signature.count == signatureByteCount else { return false }
             hash.update(message)
             let digest = hash.finish()
+            let watch = TroubleWatch("verify a signature")
+            guard let der = derSignature(raw: signature) else { throw .library("encode a signature") }
             // OpenSSL refuses r and s of 0 or not below n by itself (`ossl_ecdsa_simple_verify_sig`).
-            if EVP_PKEY_verify(context.pointer, der, der.count, digest, digest.count) == 1 { return true }
-            ERR_clear_error()
-            return false
+            let answer = EVP_PKEY_verify(context.pointer, der, der.count, digest, digest.count)
+            if let trouble = watch.trouble() { throw trouble }
+            return answer == 1
         }
     }
 
@@ -236,8 +247,9 @@ private func derSignature(raw: [UInt8]) -> [UInt8]? {
         BN_free(s)
         return nil
     }
-    return [UInt8](unsafeUninitializedCapacity: 80) { output, count in
+    let der = [UInt8](unsafeUninitializedCapacity: 80) { output, count in
         var position = output.baseAddress
         count = max(0, Int(i2d_ECDSA_SIG(signature, &position)))
     }
+    return der.isEmpty ? nil : der
 }

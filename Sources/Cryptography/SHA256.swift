@@ -1,28 +1,32 @@
 internal import COpenSSL
 
-/// SHA-256 (FIPS 180-4) of bytes that come in pieces; sole owner of one `EVP_MD_CTX *`.
+/// SHA-256 (FIPS 180-4) of bytes that come in pieces; sole owner of its state.
 ///
-/// Hashing fails only where OpenSSL has no SHA-256 or no memory is left: both stop the program.
+/// Hashing cannot fail: OpenSSL's functions for SHA-256 alone work within the state that they are given. Those that take
+/// any digest (`EVP_DigestInit_ex2`) allocate twice for each, and may find no memory.
 public struct SHA256: ~Copyable {
     /// Bytes of a digest.
     public static let byteCount = 32
 
-    private let context: OpaquePointer
+    private let state = UnsafeMutablePointer<SHA256_CTX>.allocate(capacity: 1)
 
     /// Starts with no bytes.
     public init() {
-        guard let context = EVP_MD_CTX_new() else { preconditionFailure("OpenSSL has no memory left") }
-        self.context = context
+        state.initialize(to: SHA256_CTX())
         restart()
     }
 
-    deinit { EVP_MD_CTX_free(context) }
+    deinit {
+        // What was hashed may be a secret.
+        OPENSSL_cleanse(state, MemoryLayout<SHA256_CTX>.size)
+        state.deallocate()
+    }
 
     /// Adds the next bytes.
     public borrowing func update(_ bytes: [UInt8]) { bytes.withUnsafeBytes { update($0) } }
 
     borrowing func update(_ bytes: UnsafeRawBufferPointer) {
-        precondition(EVP_DigestUpdate(context, bytes.baseAddress, bytes.count) == 1, "OpenSSL cannot hash")
+        _ = SHA256_Update(state, bytes.baseAddress, bytes.count)
     }
 
     /// The digest of all bytes since the start, 32 bytes; the next `update` begins anew.
@@ -35,13 +39,11 @@ public struct SHA256: ~Copyable {
     }
 
     borrowing func finish(into digest: UnsafeMutablePointer<UInt8>?) {
-        precondition(EVP_DigestFinal_ex(context, digest, nil) == 1, "OpenSSL cannot hash")
+        _ = SHA256_Final(digest, state)
         restart()
     }
 
-    private borrowing func restart() {
-        precondition(EVP_DigestInit_ex2(context, cs_sha256(), nil) == 1, "OpenSSL has no SHA-256")
-    }
+    private borrowing func restart() { _ = SHA256_Init(state) }
 
     /// The digest of `bytes`, 32 bytes.
     public static func digest(of bytes: [UInt8]) -> [UInt8] {

@@ -1,4 +1,5 @@
 import Administration
+import Cryptography
 import SystemPrimitives
 
 /// The program: everything it needs of the world is read here, once.
@@ -7,6 +8,8 @@ enum Countersign {
     static func main() {
         // Before any secret is read: what a crash writes must not hold one.
         CoreDumps.forbid()
+        // Before OpenSSL allocates: a lack of memory must never read as a bad signature.
+        OpenSSLMemory.watch()
         let arguments = ProcessArguments.take(showing: "serve")
         let environment = ProcessEnvironment.all()
         let surroundings = Surroundings.process(environment: environment) { environment, options in

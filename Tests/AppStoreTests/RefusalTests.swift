@@ -291,7 +291,7 @@ import Testing
         )
         #expect(open(try store.sign(unlockMembers(), key: P256.SigningKey.generate()), connection) == .badSignature)
 
-        // What does not verify is not kept, a pin is asked each time.
+        // What does not verify is kept apart, a pin is asked each time.
         let unmarked = try TestStore(leaf: .leaf.with { $0.marker = nil }, under: store)
         #expect(open(try unmarked.sign(unlockMembers()), connection) == .missingMarker)
         #expect(chains.count == 1)
@@ -303,6 +303,63 @@ import Testing
         }
         #expect(chains.count == 32)
         #expect(open(try store.sign(unlockMembers()), connection) == nil)
+    }
+
+    @Test("chains that failed are remembered for what they are, 32 of them, and push no good one out")
+    func failedChains() throws {
+        var chains = ChainCache()
+        let connection = try store.connection()
+        func open(_ jws: [UInt8]) -> StoreRefusal? {
+            refusal { () throws(StoreRefusal) in
+                try SignedTransaction(jws, admittedBy: [connection], in: .live)
+                    .verified(at: TestStore.now, chains: &chains)
+            }
+        }
+        let stranger = try TestStore()
+        let forged = try stranger.sign(
+            unlockMembers(),
+            header: TestStore.header([stranger.leaf, store.intermediate, store.root])
+        )
+        let unmarked = try TestStore(leaf: .leaf.with { $0.marker = nil }, under: store).sign(unlockMembers())
+
+        for _ in 1...2 {
+            #expect(open(forged) == .badChain)
+            #expect(open(unmarked) == .missingMarker)
+            #expect(open(try store.sign(unlockMembers())) == nil)
+            #expect(chains.failedCount == 2)
+            #expect(chains.count == 1)
+        }
+        // A date is the document's, not the chain's.
+        #expect(open(try store.sign(unlockMembers().with("signedDate", 1000))) == .certificateNotValidAtDate)
+        #expect(chains.failedCount == 2)
+
+        for _ in 0..<40 {
+            let leaf = try TestStore().leaf
+            #expect(
+                open(try store.sign(unlockMembers(), header: TestStore.header([leaf, store.intermediate, store.root])))
+                    == .badChain
+            )
+        }
+        #expect(chains.failedCount == 32)
+        #expect(chains.count == 1)
+        #expect(open(try store.sign(unlockMembers())) == nil)
+    }
+
+    @Test("a good chain whose bytes are cut elsewhere fails by itself alone")
+    func cutElsewhere() throws {
+        var chains = ChainCache()
+        let connection = try store.connection()
+        func open(_ jws: [UInt8]) -> StoreRefusal? {
+            refusal { () throws(StoreRefusal) in
+                try SignedTransaction(jws, admittedBy: [connection], in: .live)
+                    .verified(at: TestStore.now, chains: &chains)
+            }
+        }
+        let cut = [store.leaf + store.intermediate.prefix(9), Array(store.intermediate.dropFirst(9)), store.root]
+
+        #expect(open(try store.sign(unlockMembers(), header: TestStore.header(cut))) == .badCertificate)
+        #expect(open(try store.sign(unlockMembers())) == nil)
+        #expect(open(try store.sign(unlockMembers(), header: TestStore.header(cut))) == .badCertificate)
     }
 }
 

@@ -112,6 +112,29 @@ extension TestAPI {
         environment: String = "Production",
         from peer: PeerAddress = .loopback
     ) throws -> Received {
+        notify(
+            connection.notificationPath,
+            jws: try notification(
+                type,
+                uuid: uuid,
+                transaction: transaction,
+                renewal: renewal,
+                signed: seconds,
+                environment: environment
+            ),
+            from: peer
+        )
+    }
+
+    /// What the store would send.
+    func notification(
+        _ type: String,
+        uuid: String,
+        transaction: Members? = nil,
+        renewal: Members? = nil,
+        signed seconds: Int64 = 0,
+        environment: String = "Production"
+    ) throws -> [UInt8] {
         var data: Members = [
             "bundleId": TestStore.bundleID, "environment": environment, "appAppleId": TestStore.appAppleID,
         ]
@@ -125,7 +148,7 @@ extension TestAPI {
             {"notificationType":"\(type)","notificationUUID":"\(uuid)","version":"2.0",\
             "signedDate":\(startMilliseconds + seconds * 1000),"data":\(data.json)}
             """
-        return notify(connection.notificationPath, jws: try store.sign(payload), from: peer)
+        return try store.sign(payload)
     }
 
     mutating func notify(_ path: String, jws: [UInt8], from peer: PeerAddress = .loopback) -> Received {

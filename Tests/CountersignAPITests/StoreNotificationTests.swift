@@ -2,7 +2,6 @@ import AppStore
 import Bundles
 import Cryptography
 import Licensing
-import LicensingServices
 import Storage
 import StoreTestSupport
 import StrictJSON
@@ -10,6 +9,7 @@ import Testing
 
 @testable import CountersignAPI
 @testable import HTTPServer
+@testable import LicensingServices
 
 @Suite("Notifications of the App Store") struct StoreNotificationTests {
     @Test("a renewal reaches the installs that presented the subscription")
@@ -119,11 +119,16 @@ import Testing
         #expect(router.routes.first { $0.name == "store.verify" }?.bodyLimit == 5)
     }
 
-    @Test("what was signed is kept for 180 days")
+    @Test("what was signed, and the name of a notification, is kept for 180 days; what comes later changes nothing")
     func retention() throws {
         var api = try TestAPI.open()
-        try api.connect()
+        let connection = try api.connect()
         #expect(try api.verify(unlock()).status == 200)
+        let notification = try api.notification("SUBSCRIBED", uuid: "u1", transaction: month(end: day))
+        let send = { (api: inout TestAPI) in api.notify(connection.notificationPath, jws: notification) }
+        #expect(send(&api)["status"]?.string == "recorded")
+        #expect(try api.verify(month(end: day)).status == 200)
+        let rights = try api.rights()
         func removed(after days: Int64) throws -> Int {
             try api.writer.write { db in
                 _ = try StoreService.removeOldDocuments(at: Catalog.start.adding(seconds: days * day + 1), in: db)
@@ -131,9 +136,38 @@ import Testing
             return try api.count("SELECT count(*) FROM store_documents")
         }
 
-        #expect(try removed(after: 179) == 1)
+        #expect(try removed(after: 179) == 3)
+        #expect(send(&api)["status"]?.string == "known")
         #expect(try removed(after: 180) == 0)
-        #expect(try api.rights() == ["pro store -1"])
+        #expect(try api.count("SELECT count(*) FROM store_notifications") == 0)
+        #expect(try api.rights() == rights)
+        #expect(send(&api)["status"]?.string == "recorded")
+        #expect(try api.rights() == rights)
+        #expect(try api.count("SELECT count(*) FROM purchases") == 2)
+    }
+
+    @Test("events that nobody fetched are kept for 180 days, the newest for good, and the audit log stays whole")
+    func events() throws {
+        var api = try TestAPI.open()
+        let connection = try api.connect()
+        for number in 1...3 { #expect(try api.notify(connection, "TEST", uuid: "u\(number)").status == 200) }
+        let audit = AuditTrail(keys: api.catalog.services.keys)
+        let events = try api.count("SELECT count(*) FROM outbox")
+        let newest = try api.count("SELECT max(position) FROM outbox")
+        let sound = try api.writer.write { db in try audit.verify(in: db) }
+        func left(after days: Int64) throws -> Int {
+            try api.writer.write { db in
+                _ = try RetentionService().removeExpired(at: Catalog.start.adding(seconds: days * day + 1), in: db)
+            }
+            return try api.count("SELECT count(*) FROM outbox")
+        }
+
+        #expect(try left(after: 179) == events)
+        #expect(try left(after: 180) == 1)
+        #expect(try api.count("SELECT max(position) FROM outbox") == newest)
+        #expect(try api.writer.write { db in try audit.verify(in: db) } == sound)
+        #expect(try api.notify(connection, "TEST", uuid: "u9").status == 200)
+        #expect(try api.count("SELECT max(position) FROM outbox") == newest + 1)
     }
 }
 

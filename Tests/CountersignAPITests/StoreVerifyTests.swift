@@ -278,6 +278,90 @@ import Testing
         #expect(try api.rights(token: token, mode: .test).map { $0.hasPrefix("pro store ") } == [true])
     }
 
+    @Test("a connection keeps so many purchases that nobody signed; the first give way, with what they gave")
+    func unsignedPurchases() throws {
+        var api = try TestAPI.open()
+        try api.connect(.xcode) { $0.allowsXcode = true }
+        let token = api.catalog.testToken
+        func show(_ id: String, _ install: Int) throws -> Received {
+            let bought = unlock(id).with("environment", "Xcode")
+            return api.verify(
+                jws: try api.store.sign(bought, header: #"{"alg":"ES256","x5c":[""]}"#),
+                install,
+                token: token
+            )
+        }
+        #expect(try show("1", 1).status == 200)
+        // As many others as may be kept beside it, which count as made known later.
+        try api.writer.write { db in
+            _ = try db.run(
+                """
+                WITH RECURSIVE numbers (number) AS (
+                    SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < :most
+                )
+                INSERT INTO purchases
+                SELECT 'pur_7' || printf('%025d', number), connection_id, 'copy ' || number, purchase_key,
+                    transaction_id, web_order_line_item_id, store_product_id, bundle_id, environment, type,
+                    purchased_at, originally_purchased_at, expires_at, signed_ms, revoked_at, is_upgraded,
+                    is_family_shared, price_milliunits, currency, recorded_at
+                FROM purchases, numbers
+                """,
+                ["most": .int(StoreService.mostUnsigned - 1)]
+            )
+        }
+        #expect(try show("1", 1).status == 200)
+        #expect(try api.rights(1, token: token, mode: .test) == ["pro store -1"])
+
+        #expect(try show("2", 2).status == 200)
+
+        #expect(try api.count("SELECT count(*) FROM purchases") == StoreService.mostUnsigned)
+        #expect(try api.rights(1, token: token, mode: .test) == [])
+        #expect(try api.rights(2, token: token, mode: .test) == ["pro store -1"])
+        #expect(try api.count("SELECT count(*) FROM purchase_links") == 1)
+        // The app presents what it has when it starts.
+        #expect(try show("1", 1).status == 200)
+        #expect(try api.rights(1, token: token, mode: .test) == ["pro store -1"])
+    }
+
+    @Test("a connection keeps so many purchases of the app that nobody signed")
+    func unsignedAppPurchases() throws {
+        var api = try TestAPI.open()
+        try api.connect(.xcode) { $0.allowsXcode = true }
+        let token = api.catalog.testToken
+        func show(_ id: String) throws -> Received {
+            let app: Members = [
+                "bundleId": TestStore.bundleID, "receiptType": "Xcode", "receiptCreationDate": startMilliseconds,
+                "originalPurchaseDate": startMilliseconds, "originalApplicationVersion": "1", "appTransactionId": id,
+            ]
+            let jws = String(decoding: try api.store.sign(app, header: #"{"alg":"ES256","x5c":[""]}"#), as: UTF8.self)
+            return api.post(
+                "/v1/store/verify",
+                #"{"install_id":"\#(installID(1))","store":"apple","signed_app_transaction":"\#(jws)"}"#,
+                token: token
+            )
+        }
+        #expect(try show("1").status == 200)
+        try api.writer.write { db in
+            _ = try db.run(
+                """
+                WITH RECURSIVE numbers (number) AS (
+                    SELECT 1 UNION ALL SELECT number + 1 FROM numbers WHERE number < :most
+                )
+                INSERT INTO app_purchases
+                SELECT 'pur_7' || printf('%025d', number), connection_id, 'copy ' || number, app_transaction_id,
+                    bundle_id, environment, originally_purchased_ms, original_version, signed_ms, recorded_at
+                FROM app_purchases, numbers
+                """,
+                ["most": .int(StoreService.mostUnsigned - 1)]
+            )
+        }
+
+        #expect(try show("2").status == 200)
+
+        #expect(try api.count("SELECT count(*) FROM app_purchases") == StoreService.mostUnsigned)
+        #expect(try api.count("SELECT count(*) FROM app_purchases WHERE app_transaction_id = '2'") == 1)
+    }
+
     // MARK: Mistakes
 
     @Test("no connection at all is a matter of configuration")

@@ -44,6 +44,19 @@ import Testing
         }
     }
 
+    @Test("an install whose first call asks for its trial is written once: the trial's token is all that is more")
+    func writtenOnce() throws {
+        var api = try open()
+        let changes = { (api: borrowing TestAPI) in try api.count("SELECT total_changes()") }
+        let start = try changes(api)
+
+        #expect(api.post("/v1/sync", body(1, #","fingerprint":"fingerprint-1""#)).status == 200)
+        let contact = try changes(api) - start
+        #expect(api.post("/v1/trial", body(2, #","fingerprint":"fingerprint-2""#)).status == 200)
+
+        #expect(try changes(api) - start == 2 * contact + 1)
+    }
+
     @Test("a trial starts with its first contact, and the answer has the members of the contract")
     func starts() throws {
         var api = try open()
@@ -308,7 +321,7 @@ extension TestAPI {
         let keys = try signingKeys().filter { $0.kid == header.root["kid"]?.string && $0.state == .active }
         let key = try P256.PublicKey(spki: try #require(keys.first).spki)
         let signed = Array("\(parts[0]).\(parts[1])".utf8)
-        #expect(key.isValid(try #require(Base64URL.decode(String(parts[2]))), for: signed))
+        #expect(try key.isValid(try #require(Base64URL.decode(String(parts[2]))), for: signed))
         return try JSONDocument(parsing: try #require(Base64URL.decode(String(parts[1]))))
     }
 

@@ -43,6 +43,15 @@ import Testing
             at seconds: Int64? = 1_750_000_000,
             pins: Set<[UInt8]>? = nil
         ) throws(CertificateChain.Failure) -> CertificateChain {
+            var known = CertificateChain.KnownIntermediates()
+            return try verify(at: seconds, pins: pins, known: &known)
+        }
+
+        func verify(
+            at seconds: Int64? = 1_750_000_000,
+            pins: Set<[UInt8]>? = nil,
+            known: inout CertificateChain.KnownIntermediates
+        ) throws(CertificateChain.Failure) -> CertificateChain {
             try CertificateChain.verify(
                 leaf: leaf,
                 intermediate: intermediate,
@@ -52,7 +61,8 @@ import Testing
                     leafMarker: "1.2.3.4.1",
                     intermediateMarker: "1.2.3.4.2"
                 ),
-                at: seconds
+                at: seconds,
+                known: &known
             )
         }
 
@@ -147,6 +157,29 @@ import Testing
         #expect(Chain(leaf: good.intermediate, intermediate: good.leaf, root: good.root).isBadChain)
         #expect(Chain(leaf: good.leaf, intermediate: good.root, root: good.root).isBadChain)
         #expect(Chain(leaf: good.root, intermediate: good.intermediate, root: good.root).isBadChain)
+    }
+
+    @Test("intermediates that their root signed are known, and nothing else is; knowing them takes no chain")
+    func knownIntermediates() throws {
+        let good = try Chain.fixture()
+        let others = try (0..<10).map { _ in try Chain.fixture() }
+        var known = CertificateChain.KnownIntermediates()
+        func isGood(_ chain: Chain) -> Bool { (try? chain.verify(known: &known)) != nil }
+
+        #expect(!isGood(Chain(leaf: good.leaf, intermediate: others[0].intermediate, root: good.root)))
+        #expect(try !isGood(Chain.fixture(intermediateSigner: .stranger)))
+        #expect(known.count == 0)
+        #expect(!isGood(Chain(leaf: others[0].leaf, intermediate: good.intermediate, root: good.root)))
+        #expect(known.count == 1)
+        #expect(isGood(good))
+        #expect(!isGood(Chain(leaf: others[0].leaf, intermediate: good.intermediate, root: good.root)))
+        // Signed by its root, and no authority for all that.
+        #expect(
+            try !isGood(Chain.fixture(intermediate: Plan.intermediate.with { $0.extensions = Plan.leaf.extensions }))
+        )
+        #expect(others.allSatisfy(isGood))
+        #expect(known.count == CertificateChain.KnownIntermediates.limit)
+        #expect(isGood(good))
     }
 
     @Test("the intermediate is an authority, the leaf is none and may sign")

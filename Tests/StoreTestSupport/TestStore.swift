@@ -14,7 +14,8 @@ package struct TestStore: Sendable {
     package var intermediate: [UInt8]
     package var intermediateKey: P256.SigningKey
     package var leaf: [UInt8]
-    package var leafKey: P256.SigningKey
+    package let leafKey: P256.SigningKey
+    private let signer: OpenedSigner
 
     package init(
         intermediate: CertificatePlan = .intermediate,
@@ -27,6 +28,7 @@ package struct TestStore: Sendable {
         intermediateKey = try P256.SigningKey.generate()
         self.intermediate = try intermediate.certificate(spki: intermediateKey.publicKey.spki, issuerKey: rootKey)
         leafKey = try P256.SigningKey.generate()
+        signer = try OpenedSigner(leafKey)
         self.leaf = try leaf.certificate(spki: leafSPKI ?? leafKey.publicKey.spki, issuerKey: intermediateKey)
     }
 
@@ -44,7 +46,7 @@ package struct TestStore: Sendable {
     package func sign(_ payload: String, header: String? = nil, key: P256.SigningKey? = nil) throws -> [UInt8] {
         let header = Base64URL.encode(Array((header ?? Self.header(chain)).utf8))
         let signed = header + Array(".".utf8) + Base64URL.encode(Array(payload.utf8))
-        let signature = try P256.Signer.open(key ?? leafKey).sign(signed)
+        let signature = try key.map { try P256.Signer.open($0).sign(signed) } ?? signer.sign(signed)
         return signed + Array(".".utf8) + Base64URL.encode(signature)
     }
 

@@ -99,6 +99,8 @@ enum BundleCommands {
             )
             return report(bundle, parts, at: now)
         } catch {
+            // No memory, say: no word about the bundle.
+            if error == .notChecked { throw CommandFailure(code: "CRYPTOGRAPHY", error.sentence) }
             throw CommandFailure(
                 code: "NOT_VERIFIED",
                 "the bundle is not to be trusted: \(error.sentence)",
@@ -165,6 +167,7 @@ extension BundleRefusal {
         case .criticalHeader: "critical_header"
         case .unknownKey: "unknown_key"
         case .badSignature: "bad_signature"
+        case .notChecked: "not_checked"
         case .malformedClaims: "malformed_claims"
         case .wrongIssuer: "wrong_issuer"
         case .wrongAudience: "wrong_audience"
@@ -187,6 +190,7 @@ extension BundleRefusal {
         case .criticalHeader: "its header has extensions that must be understood"
         case .unknownKey: "the key it names is not pinned"
         case .badSignature: "the signature does not fit"
+        case .notChecked: "the signature could not be checked now"
         case .malformedClaims(let pointer): "the member \(pointer) is missing or of another type"
         case .wrongIssuer: "it is another vendor's"
         case .wrongAudience: "it is another product's"

@@ -1,6 +1,33 @@
 public import AppStore
 public import Licensing
 
+/// Which of the documents that an app presented is not taken, and why.
+public struct PresentationRefusal: Error, Hashable, Sendable {
+    /// A document, by the name it has in the request.
+    public enum Member: String, Sendable {
+        /// A transaction.
+        case transaction = "signed_transaction"
+        /// Who got the app itself.
+        case appTransaction = "signed_app_transaction"
+    }
+
+    /// Which.
+    public let member: Member
+    /// Why.
+    public let refusal: StoreRefusal
+
+    fileprivate static func naming<Value>(
+        _ member: Member,
+        _ work: () throws(StoreRefusal) -> Value
+    ) throws(PresentationRefusal) -> Value {
+        do throws(StoreRefusal) {
+            return try work()
+        } catch {
+            throw PresentationRefusal(member: member, refusal: error)
+        }
+    }
+}
+
 /// What an app presents to `/v1/store/verify`: refused cheaply where that can be, not verified yet.
 ///
 /// Made on an event loop; ``verified(at:chains:)`` belongs on a worker.
@@ -21,18 +48,20 @@ public struct StorePresentation: Sendable {
         appTransaction: [UInt8]?,
         admittedBy connections: [StoreConnection],
         in mode: Mode
-    ) throws(StoreRefusal) {
+    ) throws(PresentationRefusal) {
         if let transaction {
-            self.transaction = (
-                try SignedTransaction(transaction, admittedBy: connections, in: mode), transaction
-            )
+            let signed = try PresentationRefusal.naming(.transaction) { () throws(StoreRefusal) in
+                try SignedTransaction(transaction, admittedBy: connections, in: mode)
+            }
+            self.transaction = (signed, transaction)
         } else {
             self.transaction = nil
         }
         if let appTransaction {
-            self.appTransaction = (
-                try SignedAppTransaction(appTransaction, admittedBy: connections, in: mode), appTransaction
-            )
+            let signed = try PresentationRefusal.naming(.appTransaction) { () throws(StoreRefusal) in
+                try SignedAppTransaction(appTransaction, admittedBy: connections, in: mode)
+            }
+            self.appTransaction = (signed, appTransaction)
         } else {
             self.appTransaction = nil
         }
@@ -41,18 +70,24 @@ public struct StorePresentation: Sendable {
     /// The evidence, once all of it is found right.
     ///
     /// - Parameter chains: The worker's.
-    public func verified(at now: Timestamp, chains: inout ChainCache) throws(StoreRefusal) -> StoreEvidence {
+    public func verified(at now: Timestamp, chains: inout ChainCache) throws(PresentationRefusal) -> StoreEvidence {
         var evidence = StoreEvidence()
         if let transaction {
+            let value = try PresentationRefusal.naming(.transaction) { () throws(StoreRefusal) in
+                try transaction.signed.verified(at: now, chains: &chains)
+            }
             evidence.transaction = StoreEvidence.Genuine(
-                value: try transaction.signed.verified(at: now, chains: &chains),
+                value: value,
                 connection: transaction.signed.connection.id,
                 jws: transaction.jws
             )
         }
         if let appTransaction {
+            let value = try PresentationRefusal.naming(.appTransaction) { () throws(StoreRefusal) in
+                try appTransaction.signed.verified(at: now, chains: &chains)
+            }
             evidence.appTransaction = StoreEvidence.Genuine(
-                value: try appTransaction.signed.verified(at: now, chains: &chains),
+                value: value,
                 connection: appTransaction.signed.connection.id,
                 jws: appTransaction.jws
             )

@@ -13,11 +13,17 @@ public struct StoreService: Sendable {
     private let audit: AuditTrail
     private let configuredRootDigests: [Digest256]
 
-    /// How long what was signed is kept as it came: 180 days.
+    /// How long what was signed is kept as it came, and the name of a notification, by which one that comes again is known:
+    /// 180 days. Apple sends one again for three days, and lets it be asked for again for 180. One that comes even later
+    /// finds a state that is as new, and changes nothing.
     public static let documentLife = CalendarDuration(days: 180)
     /// The most periods of one purchase that are kept where nobody signed them, those that began last: whoever holds a
     /// test key can make any number, and every bundle of their install is made from all of them.
     static let mostUnsignedPeriods = 500
+    /// The most purchases, periods of subscriptions counted each, that are kept of a connection where nobody signs them, and
+    /// the most purchases of the app. What came first gives way, so that who fills it up locks no developer out: an app
+    /// presents what it has at each of its starts.
+    static let mostUnsigned = 2000
 
     /// - Parameters:
     ///   - keys: What the audit log is chained with.
@@ -184,18 +190,41 @@ public struct StoreService: Sendable {
         switch change {
         case .inserted:
             try PurchaseStore.insert(purchase, under: connection.id, at: now, in: db)
-            if !connection.environment.isSigned, history.purchases.count > Self.mostUnsignedPeriods {
-                try PurchaseStore.removeOldest(
-                    of: history.originalTransactionID,
-                    under: connection.id,
-                    keeping: Self.mostUnsignedPeriods,
-                    in: db
-                )
+            if !connection.environment.isSigned {
+                try boundUnsigned(after: purchase, of: history, under: connection, in: db)
             }
         case .updated: try PurchaseStore.update(purchase, in: db)
         case .unchanged: break
         }
         return (history, purchase)
+    }
+
+    /// Makes room for a purchase that nobody signed and that was just kept: under its original transaction, then under its
+    /// connection.
+    private func boundUnsigned(
+        after purchase: Purchase,
+        of history: PurchaseHistory,
+        under connection: StoreConnection,
+        in db: borrowing WriteTransaction
+    ) throws {
+        if history.purchases.count > Self.mostUnsignedPeriods {
+            try PurchaseStore.removeOldest(
+                of: history.originalTransactionID,
+                under: connection.id,
+                keeping: Self.mostUnsignedPeriods,
+                in: db
+            )
+        }
+        let removed = try PurchaseStore.removeFirst(
+            under: connection.id,
+            keeping: Self.mostUnsigned,
+            and: purchase.id,
+            in: db
+        )
+        for original in removed
+        where try PurchaseStore.history(of: original, under: connection.id, in: db).purchases.isEmpty {
+            try PurchaseLinkStore.removeAll(to: original, under: connection.id, in: db)
+        }
     }
 
     private func reviewAccess(
@@ -279,6 +308,15 @@ public struct StoreService: Sendable {
             kept = AppPurchase(id: try Identifier(at: now, entropy: entropy), transaction: app.value)
         }
         try AppPurchaseStore.put(kept, under: connection.id, at: now, in: db)
+        if !connection.environment.isSigned {
+            let removed = try AppPurchaseStore.removeFirst(
+                under: connection.id,
+                keeping: Self.mostUnsigned,
+                and: kept.id,
+                in: db
+            )
+            for key in removed { try PurchaseLinkStore.removeAll(to: key, under: connection.id, in: db) }
+        }
         guard let rule = connection.grandfather, rule.holds(for: kept.transaction, in: caller.mode) else {
             return .unchanged
         }
@@ -371,7 +409,8 @@ public struct StoreService: Sendable {
 
     // MARK: - Keeping
 
-    /// Removes a portion of what was signed and is kept long enough; for the writer's quiet moments.
+    /// Removes a portion of what was signed and is kept long enough, and of the names of notifications; for the writer's
+    /// quiet moments.
     ///
     /// - Returns: Whether there may be more.
     /// - Throws: `StorageError`.
@@ -381,6 +420,8 @@ public struct StoreService: Sendable {
         in db: borrowing WriteTransaction
     ) throws -> Bool {
         let start = now.subtracting(documentLife)
-        return try StoreDocumentStore.remove(before: start, limit: portion, in: db) == portion
+        let documents = try StoreDocumentStore.remove(before: start, limit: portion, in: db)
+        let names = try StoreDocumentStore.removeNotifications(before: start, limit: portion, in: db)
+        return documents == portion || names == portion
     }
 }

@@ -6,6 +6,8 @@ internal import SystemPrimitives
 public final class RetentionService: Sendable {
     /// How long idempotency records are kept.
     public static let idempotencySeconds: Int64 = 24 * 3600
+    /// How long an event of the outbox waits for somebody to fetch it. What happened stays in the audit log.
+    public static let eventSeconds: Int64 = 180 * 86_400
     /// How long an install without seat, purchase, gift, usage or ended trial is kept unseen.
     public static let unseenInstallSeconds: Int64 = 90 * 86_400
     /// How often all installs that were not seen for long are looked at: what ties one may end later.
@@ -37,7 +39,12 @@ public final class RetentionService: Sendable {
         try SigningKeyStore.retire(at: now, in: db)
         let hasInstalls = try removeInstalls(at: now, in: db)
         let hasDocuments = try StoreService.removeOldDocuments(at: now, portion: Self.portion, in: db)
-        return records == Self.portion || hasInstalls || hasDocuments
+        let events = try AuditTrail.removeEvents(
+            before: now.adding(seconds: -Self.eventSeconds),
+            limit: Self.portion,
+            in: db
+        )
+        return records == Self.portion || hasInstalls || hasDocuments || events == Self.portion
     }
 
     private func removeInstalls(at now: Timestamp, in db: borrowing WriteTransaction) throws -> Bool {

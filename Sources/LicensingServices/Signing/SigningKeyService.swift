@@ -123,7 +123,7 @@ public struct SigningKeyService: Sendable {
 
     /// Makes ready a `next` key whose private half stays elsewhere for now.
     ///
-    /// - Throws: `Refusal` when the bytes are no P-256 key.
+    /// - Throws: `Refusal` when the bytes are no P-256 key; `CryptographyError` when that could not be found out.
     public func importedNext(
         spki: [UInt8],
         of vendor: Vendor.ID,
@@ -131,8 +131,10 @@ public struct SigningKeyService: Sendable {
         at now: Timestamp
     ) throws -> SigningKeyRecord {
         let key: P256.PublicKey
-        do {
+        do throws(CryptographyError) {
             key = try P256.PublicKey(spki: spki)
+        } catch  where error.isTrouble {
+            throw error
         } catch {
             throw Refusal(.validation, "the key is not a P-256 public key (DER SubjectPublicKeyInfo)", member: "spki")
         }
@@ -166,11 +168,13 @@ public struct SigningKeyService: Sendable {
 
     /// The row of a published key with its private half, which is checked to be its.
     ///
-    /// - Throws: `Refusal` when it is no P-256 key or another one's.
+    /// - Throws: `Refusal` when it is no P-256 key or another one's; `CryptographyError`.
     public func completed(_ record: SigningKeyRecord, by pkcs8: SecretBytes) throws -> SigningKeyRecord {
         let key: P256.SigningKey
-        do {
+        do throws(CryptographyError) {
             key = try P256.SigningKey(pkcs8: pkcs8)
+        } catch  where error.isTrouble {
+            throw error
         } catch {
             throw Refusal(.validation, "the key is not a P-256 private key (DER PKCS#8)", member: "private_key")
         }
@@ -194,7 +198,7 @@ public struct SigningKeyService: Sendable {
                 let message = Array("countersign self-test \(record.kid)".utf8)
                 let signature = try P256.Signer.open(key).sign(message)
                 let published = try P256.PublicKey(spki: record.spki)
-                guard published.isValid(signature, for: message), published.keyID.text == record.kid else {
+                guard try published.isValid(signature, for: message), published.keyID.text == record.kid else {
                     faults.append("signing key \(record.kid) of \(record.vendor) does not belong to its public key")
                     continue
                 }

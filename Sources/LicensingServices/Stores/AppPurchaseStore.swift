@@ -70,4 +70,32 @@ package enum AppPurchaseStore {
             ]
         )
     }
+    /// Removes the purchases of the app under a connection that were made known first, until there are `most`; one never
+    /// goes.
+    ///
+    /// - Returns: The keys of those removed.
+    package static func removeFirst(
+        under connection: StoreConnectionID,
+        keeping most: Int,
+        and kept: PurchaseID,
+        in db: borrowing WriteTransaction
+    ) throws -> [String] {
+        let count =
+            try db.first(
+                "SELECT count(*) FROM app_purchases WHERE connection_id = :connection_id",
+                ["connection_id": .id(connection)],
+                { row in try row.size() }
+            ) ?? 0
+        guard count > most else { return [] }
+        let removed = try db.all(
+            """
+            SELECT id, purchase_key FROM app_purchases WHERE connection_id = :connection_id AND id <> :kept
+            ORDER BY id LIMIT :limit
+            """,
+            ["connection_id": .id(connection), "kept": .id(kept), "limit": .int(count - most)],
+            { row in (id: try row.id() as PurchaseID, key: try row.text()) }
+        )
+        for row in removed { try db.run("DELETE FROM app_purchases WHERE id = :id", ["id": .id(row.id)]) }
+        return removed.map(\.key)
+    }
 }

@@ -134,6 +134,27 @@ package struct AuditTrail: Sendable {
         )
     }
 
+    /// Removes events of the outbox that came before `start`, of the first `limit` rows that there are. The newest stays, so
+    /// that positions only rise.
+    ///
+    /// - Returns: How many.
+    package static func removeEvents(
+        before start: Timestamp,
+        limit: Int,
+        in db: borrowing WriteTransaction
+    ) throws -> Int {
+        // Positions rise with time: where the first rows are not old enough none is, and no index is needed to know.
+        try db.run(
+            """
+            DELETE FROM outbox WHERE position IN (
+                SELECT position FROM (SELECT position, at FROM outbox ORDER BY position LIMIT :limit)
+                WHERE at < :start AND position < (SELECT max(position) FROM outbox)
+            )
+            """,
+            ["start": .instant(start), "limit": .int(limit)]
+        )
+    }
+
     /// Rows of one vendor (`nil`: every row), newest first, those before `cursor` (exclusive), at most `limit`.
     package static func list<DB: Queries & ~Copyable>(
         of vendor: Vendor.ID?,

@@ -100,6 +100,21 @@ package enum PurchaseLinkStore {
         )
     }
 
+    /// Unlinks all installs from what is not known any more.
+    package static func removeAll(
+        to originalTransactionID: String,
+        under connection: StoreConnectionID,
+        in db: borrowing WriteTransaction
+    ) throws {
+        try db.run(
+            """
+            DELETE FROM purchase_links
+            WHERE connection_id = :connection_id AND original_transaction_id = :original_transaction_id
+            """,
+            ["connection_id": .id(connection), "original_transaction_id": .text(originalTransactionID)]
+        )
+    }
+
     // MARK: Review
 
     /// When this very transaction was first presented in live mode.

@@ -133,6 +133,34 @@ package enum PurchaseStore {
         )
     }
 
+    /// Removes the purchases of a connection that were made known first, until there are `most`; one never goes.
+    ///
+    /// - Returns: The original transactions of those removed, each once.
+    package static func removeFirst(
+        under connection: StoreConnectionID,
+        keeping most: Int,
+        and kept: PurchaseID,
+        in db: borrowing WriteTransaction
+    ) throws -> Set<String> {
+        let count =
+            try db.first(
+                "SELECT count(*) FROM purchases WHERE connection_id = :connection_id",
+                ["connection_id": .id(connection)],
+                { row in try row.size() }
+            ) ?? 0
+        guard count > most else { return [] }
+        let removed = try db.all(
+            """
+            SELECT id, original_transaction_id FROM purchases WHERE connection_id = :connection_id AND id <> :kept
+            ORDER BY id LIMIT :limit
+            """,
+            ["connection_id": .id(connection), "kept": .id(kept), "limit": .int(count - most)],
+            { row in (id: try row.id() as PurchaseID, original: try row.text()) }
+        )
+        for row in removed { try db.run("DELETE FROM purchases WHERE id = :id", ["id": .id(row.id)]) }
+        return Set(removed.map(\.original))
+    }
+
     /// Writes the newest renewal information of a subscription.
     package static func put(
         _ renewal: RenewalInfo,

@@ -51,6 +51,25 @@ package enum StoreDocumentStore {
         )
     }
 
+    /// Removes at most `limit` names of notifications that came before `start`.
+    ///
+    /// - Returns: How many.
+    package static func removeNotifications(
+        before start: Timestamp,
+        limit: Int,
+        in db: borrowing WriteTransaction
+    ) throws -> Int {
+        try db.run(
+            """
+            DELETE FROM store_notifications WHERE (connection_id, uuid) IN (
+                SELECT connection_id, uuid FROM store_notifications
+                WHERE received_at < :start ORDER BY received_at LIMIT :limit
+            )
+            """,
+            ["start": .instant(start), "limit": .int(limit)]
+        )
+    }
+
     /// Records a notification, once.
     ///
     /// - Returns: Whether it is new.

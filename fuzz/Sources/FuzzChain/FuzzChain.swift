@@ -51,7 +51,15 @@ private func verified(
     _ root: [UInt8],
     at seconds: Int64? = nil
 ) -> CertificateChain? {
-    try? CertificateChain.verify(leaf: leaf, intermediate: intermediate, root: root, policy: policy, at: seconds)
+    var known = CertificateChain.KnownIntermediates()
+    return try? CertificateChain.verify(
+        leaf: leaf,
+        intermediate: intermediate,
+        root: root,
+        policy: policy,
+        at: seconds,
+        known: &known
+    )
 }
 
 private func check(_ leaf: [UInt8], _ intermediate: [UInt8]) {
