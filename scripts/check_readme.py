@@ -9,6 +9,7 @@ What a command should print stands below it, as `# → one part … another part
 before, between and behind; how many blanks there are does not matter. Every command must end with 0, and every call of `curl` with a status below 400, unless
 what it should print has a `"status"` of its own.
 """
+import base64
 import json
 import os
 import re
@@ -20,7 +21,11 @@ import tempfile
 import time
 import urllib.request
 import uuid
+from datetime import timedelta
 from pathlib import Path
+
+import jwt
+from cryptography.hazmat.primitives.serialization import load_der_public_key
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 WAIT = 60
@@ -208,6 +213,7 @@ def check_recipe(block, folder, port, variables):
         except Exception as error:
             fail(f"the recipe refuses the bundle of {asked!r} as {install!r}: {error}")
 
+    check_clocks(verify, bundle, pins, setup["issuer"])
     good = bundle(upper, "n-3")
     arguments = [good, pins, setup["issuer"], "editor", "live", upper, "n-3"]
     head, payload, signature = good.split(".")
@@ -225,6 +231,33 @@ def check_recipe(block, folder, port, variables):
             continue
         fail(f"the recipe accepts a bundle although {what} is another")
     return len(spellings), len(changed)
+
+
+def check_clocks(verify, bundle, pins, issuer):
+    """A fresh bundle is taken whatever the device's clock says."""
+    real = jwt.api_jwt.datetime
+    for seconds in (-3, -8 * 86_400, 3, 400 * 86_400):
+        class Wrong(real):
+            @classmethod
+            def now(cls, tz=None):
+                return real.now(tz) + timedelta(seconds=seconds)
+
+        fresh = bundle("clock-install-0001", "n-2")
+        jwt.api_jwt.datetime = Wrong
+        try:
+            if abs(seconds) > 86_400:
+                # Or the clock of this check is not that of the library.
+                try:
+                    key = load_der_public_key(base64.b64decode(pins[jwt.get_unverified_header(fresh)["kid"]]))
+                    jwt.decode(fresh, key, algorithms=["ES256"], issuer=issuer, audience="editor")
+                    fail("a clock that is days away is not noticed by what should notice it")
+                except (jwt.ImmatureSignatureError, jwt.ExpiredSignatureError):
+                    pass
+            verify(fresh, pins, issuer, "editor", "live", "clock-install-0001", "n-2")
+        except jwt.PyJWTError as error:
+            fail(f"the recipe refuses a fresh bundle where the clock is {seconds} s off: {error}")
+        finally:
+            jwt.api_jwt.datetime = real
 
 
 def main(binary):

@@ -166,7 +166,7 @@ import Testing
         let queue = opened.catalog.queue
         func submissions(_ origin: UInt64, _ count: Int) -> [APIWriterQueue.Submission] {
             (0..<count).map { _ in
-                APIWriterQueue.Submission(ticket: .sightings(Sightings()), origin: origin) { _ in { _ in preconditionFailure() } }
+                APIWriterQueue.Submission(ticket: .validations, origin: origin) { _ in { _ in preconditionFailure() } }
             }
         }
 
