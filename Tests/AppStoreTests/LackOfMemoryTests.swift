@@ -83,6 +83,15 @@ import Testing
                         header: TestStore.header([stranger.leaf, stranger.intermediate, store.root])
                     ), .badChain
                 ),
+                (
+                    // Signed by nobody, and like the real one in all else.
+                    try store.sign(
+                        unlockMembers(),
+                        header: TestStore.header([
+                            store.leaf.dropLast() + [(store.leaf.last ?? 0) ^ 1], store.intermediate, store.root,
+                        ])
+                    ), .badChain
+                ),
                 (try unmarked.sign(unlockMembers()), .missingMarker),
             ]
             for forgery in forgeries {

@@ -170,6 +170,9 @@ import Testing
         #expect(try !isGood(Chain.fixture(intermediateSigner: .stranger)))
         #expect(known.count == 0)
         #expect(!isGood(Chain(leaf: others[0].leaf, intermediate: good.intermediate, root: good.root)))
+        #expect(known.count == 0, "a leaf that names another issuer is asked for no signature")
+        let forged = good.leaf.dropLast() + [(good.leaf.last ?? 0) ^ 1]
+        #expect(!isGood(Chain(leaf: Array(forged), intermediate: good.intermediate, root: good.root)))
         #expect(known.count == 1)
         #expect(isGood(good))
         #expect(!isGood(Chain(leaf: others[0].leaf, intermediate: good.intermediate, root: good.root)))
