@@ -43,3 +43,11 @@ DROP INDEX activations_unseen;
 CREATE INDEX activations_unseen ON activations (
     license_id, last_seen_at, id, activated_at, lease_renewed_at, released_at
 ) WHERE released_at IS NULL;
+
+-- What counts toward the cap on new seats: those that are not released, and of the past what the customer gave back,
+-- however many leases ended meanwhile.
+DROP INDEX activations_by_license;
+CREATE INDEX activations_by_license ON activations (license_id);
+CREATE INDEX activations_begun ON activations (license_id, activated_at) WHERE released_at IS NULL;
+CREATE INDEX activations_given_back ON activations (license_id, activated_at, release_reason)
+    WHERE release_reason IN ('deactivated', 'replaced', 'idle');

@@ -36,6 +36,7 @@ import Testing
     private func change(_ seat: Activation.ID, _ numbers: inout Numbers, in db: borrowing WriteTransaction) throws {
         let hasLease = numbers.next(3) > 0
         let isReleased = numbers.next(3) == 0
+        let reason = ReleaseReason.allCases[numbers.next(ReleaseReason.allCases.count)]
         let renewed = numbers.instant()
         try db.run(
             """
@@ -52,7 +53,7 @@ import Testing
                     hasLease ? renewed.adding(seconds: Int64(1 + numbers.next(200))) : nil
                 ),
                 "released_at": .instantOrNull(isReleased ? numbers.instant() : nil),
-                "release_reason": .textOrNull(isReleased ? "idle" : nil),
+                "release_reason": .textOrNull(isReleased ? reason.rawValue : nil),
             ]
         )
     }
@@ -75,11 +76,17 @@ import Testing
             let times = [0, 1, 50, 100, 199, 400].map { LicenseOffice.noon.adding(seconds: $0 - 200) }
             for now in times + [numbers.instant()] {
                 for lease in [nil, 1, 60, 100, 1_000] as [Int64?] {
-                    let read = try self.read(license, lease, at: now, of: office)
+                    let since = numbers.instant()
+                    let read = try self.read(license, seats, lease, since: since, at: now, of: office)
                     let over = read.rows.filter { !$0.isHeld(at: now, leaseSeconds: lease) }
                     #expect(read.count == SeatCount(unreleased: read.rows.count, lapsed: over.count))
                     #expect(Set(read.lapsed.map(\.id)) == Set(over.map(\.id)))
                     #expect(read.threeLapsed.count == min(3, over.count))
+                    let given = read.all.filter { seat in
+                        guard let reason = seat.releaseReason else { return seat.isHeld(at: now, leaseSeconds: lease) }
+                        return [.deactivated, .replaced, .idle].contains(reason)
+                    }
+                    #expect(read.newSeats == given.count { $0.activatedAt > since })
                 }
             }
         }
@@ -87,7 +94,9 @@ import Testing
 
     /// The seats of a license one by one, and what is counted and found of them.
     private struct Read: Sendable {
+        let all: [Activation]
         let rows: [Activation]
+        let newSeats: Int
         let count: SeatCount
         let lapsed: [Activation]
         let threeLapsed: [Activation]
@@ -95,13 +104,23 @@ import Testing
 
     private func read(
         _ license: License.ID,
+        _ seats: [Activation.ID],
         _ lease: Int64?,
+        since: Timestamp,
         at now: Timestamp,
         of office: LicenseOffice
     ) throws -> Read {
         try office.read { db in
             Read(
+                all: try seats.compactMap { try ActivationStore.find($0, in: db) },
                 rows: try ActivationStore.unreleased(of: license, in: db),
+                newSeats: try ActivationStore.newSeats(
+                    of: license,
+                    leaseSeconds: lease,
+                    after: since,
+                    at: now,
+                    in: db
+                ),
                 count: try ActivationStore.seatCount(of: license, leaseSeconds: lease, at: now, in: db),
                 lapsed: try lease.map { lease in
                     try ActivationStore.lapsed(of: license, leaseSeconds: lease, at: now, limit: 100, in: db)

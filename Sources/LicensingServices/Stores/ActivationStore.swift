@@ -302,17 +302,20 @@ package enum ActivationStore {
     ) throws -> Int {
         try db.first(
             """
-            SELECT count(*) FROM activations
-            WHERE license_id = :license_id AND activated_at > :instant AND (
-                release_reason IN ('deactivated', 'replaced', 'idle')
-                OR released_at IS NULL AND (
+            SELECT (
+                SELECT count(*) FROM activations
+                WHERE license_id = :license_id AND activated_at > :instant
+                    AND release_reason IN ('deactivated', 'replaced', 'idle')
+            ) + (
+                SELECT count(*) FROM activations
+                WHERE license_id = :license_id AND activated_at > :instant AND released_at IS NULL AND (
                     :lease_seconds IS NULL
                     OR min(
                         coalesce(lease_expires_at, 9223372036854775807),
                         coalesce(lease_renewed_at, max(activated_at, last_seen_at)) + :lease_seconds
                     ) > :now
                 )
-            )
+            ) AS given
             """,
             [
                 "license_id": .id(license), "instant": .instant(instant),
