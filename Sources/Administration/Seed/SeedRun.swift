@@ -194,7 +194,13 @@ struct SeedRun {
         for plan in seed.plans { try write(plan, of: product, name, &outcome, in: db) }
         // After the plans, one of which may be its trial's.
         let edited = try at(seed.pointer, settings: seed.changes.settings) {
-            try catalog.edit(product, by: seed.changes, actor: actor, in: db)
+            try catalog.edit(
+                product,
+                by: seed.changes,
+                affectsExisting: affectsExisting,
+                actor: actor,
+                in: db
+            )
         }
         product = edited.product
         outcome.note(prepared.isNew ? .created : edited.outcome, "product \(name)")
