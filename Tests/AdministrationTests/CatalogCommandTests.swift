@@ -154,7 +154,8 @@ import Testing
             "licenses.json",
             #"{"vendors":[{"slug":"acme","products":[{"slug":"editor","plans":[{"code":"own","offline_life":"P1D"}],"#
                 + #""licenses":[{"order_id":"1","plan":"pro"},{"order_id":"2","plan":"own"},"#
-                + #"{"order_id":"3","plan":"pro","offline_life":"P2D","environment":{"hosts":["own.example"]}},{"order_id":"4","plan":"pro"}]}]}]}"#
+                + #"{"order_id":"3","plan":"pro","offline_life":"P2D","environment":{"hosts":["own.example"]}},"#
+                + #"{"order_id":"4","plan":"pro"}]}]}]}"#
         )
         try console.json("seed \(seeded)")
         let revoked = try #require(

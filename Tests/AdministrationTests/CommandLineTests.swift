@@ -152,8 +152,8 @@ import Testing
         #expect(made == (isDryRun ? 0 : 1))
     }
 
-    @Test("a reader that goes away ends the command quietly and not with success")
-    func brokenPipe() {
+    @Test("a reader that goes away ends the command not with success, quietly, and for programs with a code")
+    func brokenPipe() throws {
         let errors = Mutexed("")
         let surroundings = Surroundings(
             output: CommandOutput(
@@ -169,6 +169,8 @@ import Testing
 
         #expect(code == 1)
         #expect(errors.text.isEmpty)
+        #expect(CommandLineTool().run(["version", "--json"], in: surroundings) == 1)
+        #expect(try JSONDocument(parsing: Array(errors.text.utf8)).root.at("error.code")?.string == "IO")
     }
 
     @Test("a dry run makes neither folder nor row")

@@ -42,7 +42,8 @@ public struct CommandLineTool: Sendable {
                     )
                 }
             }
-        } catch let error as SystemError where error.isBrokenPipe {
+        } catch let error as SystemError where error.isBrokenPipe && !wantsJSON {
+            // As of `list | head`: nobody reads any more. A program is told each failure.
             return 1
         } catch {
             return show(CommandFailure(error), wantsJSON, surroundings.output)
