@@ -519,7 +519,7 @@ def beside(server, number):
     target = os.path.join(server.folder, f"backup-{number}")
     commands = (
         ("admin", "license", "issue", "--product", "load/app", "--plan", "pro", "--count", "5"),
-        ("admin", "product", "set", "load/app", f"offline_life=P{2 + number % 5}D"),
+        ("admin", "product", "set", "load/app", f"offline_life=P{2 + number % 5}D", "--affects-existing"),
         ("admin", "license", "list", "--product", "load/app", "--limit", "50"),
         ("admin", "keys", "rotate", "--vendor", "load"),
         ("backup", target),

@@ -41,6 +41,11 @@ extension LicenseCommands {
             }
         } catch let refusal as LicenseImportRefusal {
             throw failure(refusal, after: context.isDryRun ? 0 : outcome.imported)
+        } catch  where outcome.imported > 0 && !context.isDryRun {
+            throw CommandFailure(error).after(
+                outcome.imported,
+                "\(outcome.imported) licenses of the lines before were written"
+            )
         }
         let count = file?.count ?? 0
         return Report { writer in

@@ -58,6 +58,17 @@ extension EnvironmentRule {
         return attributes.allSatisfy { environment.attributes[$0.key] == $0.value }
     }
 
+    /// Whether it allows every environment that `other` allows. Where the two rules cannot be compared for sure it does not.
+    public func allowsAll(of other: EnvironmentRule) -> Bool {
+        if !hosts.isEmpty {
+            // A pattern is below a wider one as a host is: *.shop.example.com below *.example.com.
+            let areIn = other.hosts.map(Self.folded).allSatisfy { host in hosts.contains { Self.matches(host, $0) } }
+            guard !other.hosts.isEmpty, areIn else { return false }
+        }
+        if !spki.isEmpty, other.spki.isEmpty || !Set(other.spki).isSubset(of: spki) { return false }
+        return attributes.allSatisfy { other.attributes[$0.key] == $0.value }
+    }
+
     private static func folded(_ host: String) -> String {
         let host = host.lowercased()
         return host.hasSuffix(".") ? String(host.dropLast()) : host

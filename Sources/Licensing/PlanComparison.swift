@@ -1,4 +1,4 @@
-/// A right that an edit of a plan takes from the plan's licenses.
+/// A right that an edit of a plan, or of its product's settings, takes from licenses.
 public enum TakenRight: Hashable, Sendable {
     /// A feature removed.
     case feature(FeatureCode)
@@ -10,6 +10,8 @@ public enum TakenRight: Hashable, Sendable {
     case expiryGrace
     /// A shorter offline life.
     case offlineLife
+    /// An environment rule that is new, or refuses what the old one allowed.
+    case environment
     /// A lower limit of a meter.
     case meter(MeterName)
 
@@ -21,6 +23,7 @@ public enum TakenRight: Hashable, Sendable {
         case .lease: return "lease_seconds"
         case .expiryGrace: return "expiry_grace"
         case .offlineLife: return "offline_life"
+        case .environment: return "environment"
         case .meter(let name): return "meters (\(name))"
         }
     }
@@ -48,12 +51,21 @@ extension Plan {
         if new.expiryGrace.canBeShorter(than: expiryGrace) { taken.append(.expiryGrace) }
         let oldOfflineLife = offlineLife ?? settings.offlineLife
         if (new.offlineLife ?? settings.offlineLife).canBeShorter(than: oldOfflineLife) { taken.append(.offlineLife) }
+        let everywhere = EnvironmentRule()
+        if !(new.environment ?? everywhere).allowsAll(of: environment ?? everywhere) { taken.append(.environment) }
         for (name, old) in meters.sorted(by: { $0.key < $1.key }) {
             // The product's own limit counts where it is higher.
             let after = [new.meters[name], meterLimits[name]].compactMap { $0 }.max()
             if after.map({ $0 < old }) ?? true { taken.append(.meter(name)) }
         }
         return taken
+    }
+}
+
+extension ProductSettings {
+    /// The rights that licenses lose when they become `new`, where neither the license nor its plan has a word of its own.
+    public func rightsTaken(byBecoming new: ProductSettings) -> [TakenRight] {
+        new.offlineLife.canBeShorter(than: offlineLife) ? [.offlineLife] : []
     }
 }
 
@@ -65,6 +77,7 @@ extension License {
             switch right {
             case .seatLimit: return overrides.seatLimit == nil
             case .offlineLife: return overrides.offlineLife == nil
+            case .environment: return overrides.environment == nil
             case .feature, .lease, .expiryGrace, .meter: return true
             }
         }

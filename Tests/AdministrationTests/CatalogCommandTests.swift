@@ -143,6 +143,51 @@ import Testing
         #expect(meant.at("plan.features")?.texts == ["export"])
     }
 
+    @Test("an environment rule, or a shorter offline life of the product, is an edit that takes a right, too")
+    func environmentAndOfflineLife() throws {
+        _ = try console.prepared()
+        let narrow = #"{"hosts":["*.shop.example"]}"#
+        let plan = "admin plan edit --product acme/editor --code pro --environment "
+        // Without a license nobody loses anything.
+        try console.json("admin product set acme/editor offline_life=P5D")
+        let seeded = try console.file(
+            "licenses.json",
+            #"{"vendors":[{"slug":"acme","products":[{"slug":"editor","plans":[{"code":"own","offline_life":"P1D"}],"#
+                + #""licenses":[{"order_id":"1","plan":"pro"},{"order_id":"2","plan":"own"},"#
+                + #"{"order_id":"3","plan":"pro","offline_life":"P2D","environment":{"hosts":["own.example"]}},"#
+                + #"{"order_id":"4","plan":"pro"}]}]}]}"#
+        )
+        try console.json("seed \(seeded)")
+        let revoked = try #require(
+            console.json("admin license list --product acme/editor --order-id 4").at("licenses.0.id")?.string
+        )
+        try console.json("admin license revoke \(revoked) --reason gone")
+
+        let rule = try console.failure(plan + narrow)
+        #expect(rule.code == "AFFECTS_EXISTING" && rule.error["licenses"]?.int64 == 1, "one has a rule of its own")
+        let life = try console.failure("admin product set acme/editor offline_life=P4D")
+        #expect(life.code == "AFFECTS_EXISTING" && life.error["licenses"]?.int64 == 1, "others have their own life")
+        try console.json("admin product set acme/editor offline_life=P6D")
+        #expect(try console.failure("admin product set acme/editor offline_life=P5D").code == "AFFECTS_EXISTING")
+        for (member, pointer) in [
+            (#""plans":[{"code":"pro","environment":\#(narrow)}]"#, "/plans/0"),
+            (#""settings":{"offline_life":"P4D"}"#, "/settings/offline_life"),
+        ] {
+            let members = #""vendors":[{"slug":"acme","products":[{"slug":"editor",\#(member)}]}]"#
+            let refused = try console.failure("seed \(try console.file("take.json", "{\(members)}"))")
+            #expect(refused.code == "AFFECTS_EXISTING" && refused.error["licenses"]?.int64 == 1)
+            #expect(refused.error["pointer"]?.string == "/vendors/0/products/0\(pointer)")
+            let meant = try console.file("meant.json", #"{"affects_existing":true,\#(members)}"#)
+            #expect(try console.json("seed \(meant)")["changed"]?.count == 1)
+        }
+
+        try console.json(plan + #"{"hosts":["*.example"]}"#)
+        #expect(try console.failure(plan + narrow).code == "AFFECTS_EXISTING")
+        try console.json(plan + narrow + " --affects-existing")
+        try console.json("admin product set acme/editor offline_life=P1D --affects-existing")
+        try console.json(plan + "none")
+    }
+
     @Test("lists page by a cursor to their end")
     func paging() throws {
         for slug in ["a", "b", "c", "d", "e"] { try console.json("admin vendor create --slug \(slug)") }

@@ -126,8 +126,34 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: console.data))
     }
 
-    @Test("a reader that goes away ends the command quietly and not with success")
-    func brokenPipe() {
+    @Test(
+        "what was done and cannot be printed is told: what is shown once was seen by nobody",
+        arguments: [false, true]
+    )
+    func notPrinted(isDryRun: Bool) throws {
+        _ = try console.prepared()
+        let errors = Mutexed("")
+        let surroundings = Surroundings(
+            output: CommandOutput(
+                standard: { _ in throw BrokenPipe.error },
+                error: { bytes in errors.append(bytes) }
+            ),
+            environment: [:],
+            actor: "command-line:tester",
+            synchronous: .off
+        )
+        let line = ["admin", "credential", "create", "--vendor", "acme", "--kind", "sk", "--data", console.data]
+
+        let code = CommandLineTool().run(line + (isDryRun ? ["--dry-run"] : []), in: surroundings)
+
+        #expect(code == 1)
+        #expect(errors.text.contains("it was done") == !isDryRun)
+        let made = try console.json("admin credential list --vendor acme")["credentials"]?.count
+        #expect(made == (isDryRun ? 0 : 1))
+    }
+
+    @Test("a reader that goes away ends the command not with success, quietly, and for programs with a code")
+    func brokenPipe() throws {
         let errors = Mutexed("")
         let surroundings = Surroundings(
             output: CommandOutput(
@@ -143,6 +169,8 @@ import Testing
 
         #expect(code == 1)
         #expect(errors.text.isEmpty)
+        #expect(CommandLineTool().run(["version", "--json"], in: surroundings) == 1)
+        #expect(try JSONDocument(parsing: Array(errors.text.utf8)).root.at("error.code")?.string == "IO")
     }
 
     @Test("a dry run makes neither folder nor row")

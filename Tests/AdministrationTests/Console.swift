@@ -44,6 +44,8 @@ struct Console {
     var environment: [String: String] = [:]
     /// What `-` reads.
     var input: [UInt8] = []
+    /// Hears what is written on standard error, as it is written; then progress is shown, as on a terminal.
+    var watch: (@Sendable (String) -> Void)?
 
     var data: String { folder.path + "/data" }
 
@@ -55,12 +57,16 @@ struct Console {
     /// Runs `countersign` with these arguments, as written, `--data` added.
     func run(_ arguments: [String], data: String? = nil) -> Ending {
         let (out, error) = (Capture(), Capture())
-        let input = input
+        let (input, watch) = (input, watch)
         let read: (@Sendable (String, Int) throws -> [UInt8])? = input.isEmpty ? nil : { @Sendable _, _ in input }
         let surroundings = Surroundings(
             output: CommandOutput(
+                isWatched: watch != nil,
                 standard: { bytes in out.bytes.withLock { $0 += bytes } },
-                error: { bytes in error.bytes.withLock { $0 += bytes } }
+                error: { bytes in
+                    error.bytes.withLock { $0 += bytes }
+                    watch?(String(decoding: bytes, as: UTF8.self))
+                }
             ),
             environment: environment,
             settings: { environment, options in

@@ -334,6 +334,49 @@ import Testing
         #expect(old.rightsTaken(byBecoming: new, under: ProductSettings()) == [.seatLimit, .lease, .offlineLife])
     }
 
+    @Test(
+        "an environment rule takes a right where it is new or refuses what the old one allowed",
+        arguments: [
+            (nil, nil, false), (nil, .rule(["a.example"]), true), (.rule(["a.example"]), nil, false),
+            (nil, .rule(), false), (.rule(), .rule(["a.example"]), true), (.rule(["a.example"]), .rule(), false),
+            (.rule(["a.example"]), .rule(["A.example.", "b.example"]), false),
+            (.rule(["a.example", "b.example"]), .rule(["a.example"]), true),
+            (.rule(["shop.a.example"]), .rule(["*.a.example"]), false),
+            (.rule(["*.shop.a.example"]), .rule(["*.a.example"]), false),
+            (.rule(["*.a.example"]), .rule(["*.a.example"]), false),
+            (.rule(["*.a.example"]), .rule(["*.shop.a.example"]), true),
+            (.rule(["*.a.example"]), .rule(["a.example", "www.a.example"]), true),
+            (.rule(["a.example"]), .rule(["*.a.example"]), true),
+            (.rule(["a.example"]), .rule(["a.example"], spki: ["k"]), true),
+            (.rule(spki: ["k"]), .rule(spki: ["k", "l"]), false),
+            (.rule(spki: ["k", "l"]), .rule(spki: ["k"]), true),
+            (.rule(spki: ["k"]), .rule(["a.example"], spki: ["k"]), true),
+            (.rule(attributes: ["site": "a"]), .rule(attributes: ["site": "a"]), false),
+            (.rule(attributes: ["site": "a", "tier": "1"]), .rule(attributes: ["site": "a"]), false),
+            (.rule(attributes: ["site": "a"]), .rule(attributes: ["site": "a", "tier": "1"]), true),
+            (.rule(attributes: ["site": "a"]), .rule(attributes: ["site": "b"]), true),
+        ] as [(EnvironmentRule?, EnvironmentRule?, Bool)]
+    )
+    func environment(old: EnvironmentRule?, new: EnvironmentRule?, isTaken: Bool) throws {
+        let (before, after) = (try Plan.fixture(environment: old), try Plan.fixture(environment: new))
+
+        let taken = before.rightsTaken(byBecoming: after, under: ProductSettings())
+
+        #expect(taken == (isTaken ? [.environment] : []))
+    }
+
+    @Test("a shorter offline life of the product takes a right, whatever else of it changes takes none")
+    func productSettings() {
+        let old = ProductSettings(offlineLife: CalendarDuration(days: 10))
+        var new = ProductSettings(offlineLife: CalendarDuration(days: 9))
+        #expect(old.rightsTaken(byBecoming: new) == [.offlineLife])
+
+        new = ProductSettings(trialDuration: .zero, offlineLife: CalendarDuration(days: 10), keepLicenseKeys: false)
+        #expect(old.rightsTaken(byBecoming: new).isEmpty)
+        new.offlineLife = CalendarDuration(days: 11)
+        #expect(old.rightsTaken(byBecoming: new).isEmpty)
+    }
+
     @Test("a plan's meter below the product's own limit takes nothing")
     func meterFloor() throws {
         let run = try feature("run")
@@ -349,13 +392,28 @@ import Testing
     func hit() throws {
         let following = try License.fixture()
         let own = try License.fixture(
-            overrides: LicenseOverrides(seatLimit: .limited(1), offlineLife: CalendarDuration(days: 1))
+            overrides: LicenseOverrides(
+                seatLimit: .limited(1),
+                offlineLife: CalendarDuration(days: 1),
+                environment: EnvironmentRule()
+            )
         )
 
         #expect(following.isHit(by: [.seatLimit]))
-        #expect(!own.isHit(by: [.seatLimit, .offlineLife]))
+        #expect(following.isHit(by: [.environment]))
+        #expect(!own.isHit(by: [.seatLimit, .offlineLife, .environment]))
         #expect(own.isHit(by: [.seatLimit, .lease]))
         #expect(!following.isHit(by: []))
         #expect(try !License.fixture(standing: .revoked).isHit(by: [.lease]))
+    }
+}
+
+extension EnvironmentRule {
+    fileprivate static func rule(
+        _ hosts: [String] = [],
+        spki: [String] = [],
+        attributes: [String: String] = [:]
+    ) -> EnvironmentRule {
+        EnvironmentRule(hosts: hosts, spki: spki, attributes: attributes)
     }
 }

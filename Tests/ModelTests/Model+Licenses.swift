@@ -167,6 +167,14 @@ extension Model {
         return licenses.filter { $0.plan == plan && $0.standing != "revoked" && loses($0, old, new) }.count
     }
 
+    /// How many licenses an edit of their product takes a right from.
+    func losers(by edit: SettingEdit) -> Int {
+        guard case .offlineLife(let life) = edit, life < settings.offlineLife else { return 0 }
+        return licenses.filter { license in
+            license.standing != "revoked" && license.offlineLife == nil && plans[license.plan].offlineLife == nil
+        }.count
+    }
+
     /// Whether an edit of its plan takes a right from a license.
     private func loses(_ license: License, _ old: PlanSpec, _ new: PlanSpec) -> Bool {
         func isLess(_ new: Int64?, than old: Int64?) -> Bool { new.map { $0 < old ?? .max } ?? false }

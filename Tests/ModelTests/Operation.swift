@@ -229,6 +229,7 @@ enum Operation: Codable, Hashable, Sendable {
     case give(Recipient, features: [Int], lasting: Int64?)
     case withdraw(Int)
     case editPlan(Int, PlanEdit, affectsExisting: Bool)
+    /// `revives`: what it takes from trials that are over, or from licenses, is meant.
     case set(SettingEdit, revives: Bool)
     /// `until`: seconds from now.
     case extendTrial(install: Int, until: Int64)

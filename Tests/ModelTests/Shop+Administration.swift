@@ -57,7 +57,14 @@ extension Shop {
         case .set(let edit, let revives):
             _ = try opened.writer.write { db in
                 let product = try caller(in: db).product
-                return try catalog.edit(product, by: edit.changes(), revivesTrials: revives, actor: actor, in: db)
+                return try catalog.edit(
+                    product,
+                    by: edit.changes(),
+                    revivesTrials: revives,
+                    affectsExisting: revives,
+                    actor: actor,
+                    in: db
+                )
             }
             return Told("OK")
         case .extendTrial(let install, let until):

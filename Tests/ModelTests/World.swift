@@ -18,14 +18,18 @@ struct World {
     /// Does one step; what the caller hears of it.
     mutating func perform(_ step: Step) -> Told {
         let (own, twin) = (place(step.realm), place(step.realm.twin))
-        if case .editPlan(let plan, let edit, affectsExisting: false) = step.operation {
-            // Licenses of both modes follow a plan.
-            let losers = models[own].losers(by: edit, of: plan) + models[twin].losers(by: edit, of: plan)
-            if losers > 0 {
-                var told = Told("AFFECTS_EXISTING")
-                told.affected = losers
-                return told
+        // Licenses of both modes follow a plan and its product.
+        let losers = [own, twin].reduce(0) { sum, place in
+            switch step.operation {
+            case .editPlan(let plan, let edit, affectsExisting: false): sum + models[place].losers(by: edit, of: plan)
+            case .set(let edit, revives: false): sum + models[place].losers(by: edit)
+            default: sum
             }
+        }
+        if losers > 0 {
+            var told = Told("AFFECTS_EXISTING")
+            told.affected = losers
+            return told
         }
         var told = models[own].perform(step.operation)
         told.paper?.realm = step.realm

@@ -46,6 +46,10 @@ enum ProductCommands {
         return work.report("product") { product.write(to: &$0, of: vendor.slug) }
     }
 
+    private static let affectsExisting = Parameter.flag(
+        "affects-existing",
+        "also where it takes a right from existing licenses"
+    )
     private static let revive = Parameter.flag("revive", "give trials that are over the trial_duration named here, too")
 
     private static let set = Command(
@@ -54,7 +58,7 @@ enum ProductCommands {
         "changes a product's settings",
         [
             named.specification, settings.specification, CommonParameters.name.specification, prefix.specification,
-            revive.specification,
+            revive.specification, affectsExisting.specification,
         ],
         example: "admin product set acme/editor trial_duration=P14D trial_plan=pro free_tier=false"
     ) { call, context in
@@ -75,6 +79,7 @@ enum ProductCommands {
         guard !isReviving || given.contains(where: offersTrial) else {
             throw CommandFailure.usage("--revive needs a trial_duration=D longer than nothing", option: "--revive")
         }
+        let isAllowed = call.isSet(affectsExisting)
         let work = try context.open()
         let catalog = work.catalog
         let edited = try work.write { db in
@@ -83,6 +88,7 @@ enum ProductCommands {
                 product,
                 by: changes,
                 revivesTrials: isReviving,
+                affectsExisting: isAllowed,
                 actor: work.actor,
                 in: db
             ).product

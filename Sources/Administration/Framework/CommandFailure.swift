@@ -44,6 +44,19 @@ public struct CommandFailure: Error, Sendable {
         )
     }
 
+    /// The same of a command that writes in several transactions and has done some of them; a repeat goes on.
+    ///
+    /// - Parameter what: What was done, a sentence.
+    func after(_ written: Int, _ what: String) -> CommandFailure {
+        CommandFailure(
+            exitCode: exitCode,
+            code: code,
+            "\(message); \(what): the same command goes on from there",
+            members: members + [("written", Array("\(written)".utf8))],
+            text: text
+        )
+    }
+
     static func json(_ text: String) -> [UInt8] {
         var writer = JSONWriter(capacity: text.utf8.count + 2)
         writer.value(text)

@@ -31,9 +31,19 @@ public struct CommandLineTool: Sendable {
                     settings: try surroundings.settings(surroundings.environment, line.globals),
                     isDryRun: invocation.isDryRun
                 )
-                return try show(try invocation.command.body(invocation, context), context)
+                let report = try invocation.command.body(invocation, context)
+                do {
+                    return try show(report, context)
+                } catch let error as SystemError where invocation.command.kind == .writes && !invocation.isDryRun {
+                    throw CommandFailure(
+                        code: "IO",
+                        "it was done, but could not be printed (\(error)): a token or key that is shown once was seen by "
+                            + "nobody; credential rotate and license reissue make another"
+                    )
+                }
             }
-        } catch let error as SystemError where error.isBrokenPipe {
+        } catch let error as SystemError where error.isBrokenPipe && !wantsJSON {
+            // As of `list | head`: nobody reads any more. A program is told each failure.
             return 1
         } catch {
             return show(CommandFailure(error), wantsJSON, surroundings.output)

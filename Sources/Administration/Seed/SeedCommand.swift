@@ -24,22 +24,12 @@ enum SeedCommand {
         )
         let work = try context.open(makes: true)
         let run = try SeedRun(document, work)
-        let outcome = try run.apply(work)
+        defer { context.progress(nil) }
+        // Nothing that can fail comes after it: what is shown once is lost unless it is printed.
+        let outcome = try run.apply(work) { context.progress("\($0) of \($1) licenses written") }
         let isDryRun = work.isDryRun
-        let service = LicenseService(keys: work.keys, entropy: work.entropy)
-        // Also those of earlier runs; in a dry run, those alone.
-        var showsKeysOnce = false
-        let licenses = try work.read { db in
-            try outcome.licenses.map { order, id, made in
-                let isThere = try !isDryRun || service.facts(of: id, .summary, at: work.now, in: db) != nil
-                let kept = isThere ? try service.currentKey(of: id, in: db) : nil
-                // Of a product that keeps no keys, the run that makes one alone can tell it.
-                if isThere, kept == nil, made != nil { showsKeysOnce = true }
-                return (order: order, id: isThere ? id : nil, key: isThere ? kept ?? made : nil)
-            }
-        }
         var notes: [String] = []
-        if showsKeysOnce { notes.append("keys of products that keep none are shown this once") }
+        if outcome.showsKeysOnce, !isDryRun { notes.append("keys of products that keep none are shown this once") }
         if outcome.secrets.contains(where: { $0.record.kind != .publishable }), !isDryRun {
             notes.append("tokens are shown this once")
         }
@@ -66,11 +56,13 @@ enum SeedCommand {
             }
             writer.name("licenses")
             writer.array { writer in
-                for license in licenses {
+                // Also those of earlier runs; in a dry run, those alone have an id and a key.
+                for license in outcome.licenses {
+                    let isThere = !(isDryRun && license.isNew)
                     writer.object { writer in
-                        writer.member("order_id", orNull: license.order)
-                        writer.member("id", orNull: license.id?.text)
-                        writer.member("key", orNull: license.key)
+                        writer.member("order_id", orNull: license.orderID)
+                        writer.member("id", orNull: isThere ? license.id.text : nil)
+                        writer.member("key", orNull: isThere ? license.key : nil)
                     }
                 }
             }

@@ -103,10 +103,12 @@ extension SeedRun {
         // Here, where nobody waits, and not in the transaction: of a second run all are there.
         return try work.read { db in
             try drafts.map { seed, draft in
-                PreparedLicense(
+                let known = try at(seed.pointer) { try service.repeated(draft, of: product, in: db) }
+                // Told here, so that nothing can fail between writing and telling.
+                return PreparedLicense(
                     seed: seed,
                     draft: draft,
-                    known: try at(seed.pointer) { try service.repeated(draft, of: product, in: db) }
+                    known: try known.map { (id: $0, key: try service.currentKey(of: $0, in: db)) }
                 )
             }
         }

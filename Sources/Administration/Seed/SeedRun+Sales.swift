@@ -33,12 +33,11 @@ extension SeedRun {
         let issued = try at(prepared.seed.pointer) {
             try service.issue(prepared.draft, of: product, by: actor, in: db)
         }
+        // Somebody issued the order since it was looked up, and may have been told its key: the next run finds it.
+        guard let key = issued.key, !issued.isRepeated else { throw Self.changedMeanwhile }
         let order = prepared.seed.order?.orderID
-        outcome.note(
-            issued.isRepeated ? .unchanged : .created,
-            "license \(name) \(order ?? issued.license.id.text)"
-        )
-        outcome.licenses[place] = (order, issued.license.id, issued.key?.text)
+        outcome.note(.created, "license \(name) \(order ?? issued.license.id.text)")
+        outcome.licenses[place] = (order, issued.license.id, key.text, true)
         outcome.written += 1
     }
 

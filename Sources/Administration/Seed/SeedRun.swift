@@ -6,9 +6,17 @@ internal import StrictJSON
 
 /// Makes a database be as a document says: everything that needs cryptography or a look-up first, then all of it in one
 /// transaction, but for licenses beyond so many: those follow in transactions of their own.
+///
+/// What is shown once (a new credential, a key that is made for a product which keeps none) is all written by the last
+/// transaction, after which nothing is left to do but to print it: a run that breaks off, whatever ends it, has written no
+/// secret that nobody was shown.
 struct SeedRun {
-    /// The most new licenses that one transaction writes: few, so that a server beside it hardly waits.
+    /// The most new licenses that one transaction writes where a repeat can tell their keys: few, so that a server beside
+    /// it hardly waits.
     static let portion = 2000
+    /// The most licenses of a document whose keys are shown once: they share a transaction, of no more rows than that of an
+    /// import.
+    static let mostShownOnce = 50_000
 
     /// What was done, in the order of the document.
     struct Outcome {
@@ -16,10 +24,14 @@ struct SeedRun {
         var changed: [String] = []
         var unchanged = 0
         var secrets: [IssuedCredential] = []
-        /// With the keys that this run made or imported, in the order of the document. Secrets.
-        var licenses: [(orderID: String?, id: License.ID, key: String?)] = []
+        /// With their keys, as far as they can be told, in the order of the document. Secrets.
+        var licenses: [(orderID: String?, id: License.ID, key: String?, isNew: Bool)] = []
         /// Those that are still to be written, with their places in `licenses`.
         var waiting: [(license: PreparedLicense, place: Int, product: Product, name: String)] = []
+        /// Those that are still to be written, with the name of whose they are.
+        var waitingCredentials: [(credential: PreparedCredential, owner: String)] = []
+        /// Whether a key is among these licenses' that is shown once.
+        var showsKeysOnce = false
         /// New licenses that were written.
         var written = 0
         var connections: [StoreConnection] = []
@@ -58,8 +70,11 @@ struct SeedRun {
     struct PreparedLicense {
         let seed: SeedLicense
         let draft: LicenseDraft
-        /// The license that an earlier run made of it.
-        let known: License.ID?
+        /// The license that an earlier run made of it, and its key where that is kept. A secret.
+        let known: (id: License.ID, key: String?)?
+
+        /// Whether it is to be made, with a key that only this run can tell.
+        var isShownOnce: Bool { known == nil && draft.isShownOnce }
     }
 
     struct PreparedCredential {
@@ -76,7 +91,7 @@ struct SeedRun {
     let stores: StoreConnectionService
     let tiers: SpendTierService
     let entropy: any Entropy
-    private var vendors: [PreparedVendor] = []
+    private(set) var vendors: [PreparedVendor] = []
 
     /// Reads what is there, and makes everything ready that is not.
     ///
@@ -97,74 +112,30 @@ struct SeedRun {
         }
     }
 
-    /// How many licenses no earlier run made.
-    var newLicenses: Int {
-        vendors.reduce(0) { sum, vendor in
-            vendor.products.reduce(sum) { $0 + $1.licenses.count { $0.known == nil } }
-        }
+    // MARK: Writing
+
+    /// What a transaction writes besides the catalog; the rest is left waiting.
+    struct Share {
+        /// At most so many new licenses.
+        let licenses: Int
+        /// Whether what is shown once may be among it.
+        let shownOnce: Bool
+
+        static let everything = Share(licenses: .max, shownOnce: true)
+        static let noLicense = Share(licenses: 0, shownOnce: true)
+        static let firstPortion = Share(licenses: SeedRun.portion, shownOnce: false)
     }
 
-    /// Does all of it, in one transaction where it is no more than `portion` licenses.
-    ///
-    /// Where it is more, all is tried and checked before anything is kept, so that a mistake leaves nothing behind; the
-    /// licenses beyond the first portion follow, with a moment for a server between them, and a run that breaks off is
-    /// gone on with by the next.
-    ///
-    /// - Throws: `CommandFailure` that names the place in the document; `StorageError`.
-    func apply(_ work: borrowing Workspace) throws -> Outcome {
-        guard newLicenses > Self.portion else { return try work.write { db in try write(in: db, upTo: .max) } }
-        var (tried, plans) = try work.connection.write(isDryRun: true) { db in
-            let tried = try write(in: db, upTo: 0)
-            return (
-                tried,
-                try Dictionary(grouping: tried.waiting, by: \.product.id).mapValues { waiting in
-                    try allPlans(of: waiting[0].product, in: db)
-                }
-            )
-        }
-        for (license, place, product, name) in tried.waiting {
-            try at(license.seed.pointer) {
-                try service.check(license.draft, of: product, under: plans[product.id] ?? [:], at: actor.now)
-            }
-            guard work.isDryRun else { continue }
-            tried.note(.created, "license \(name) \(license.seed.order?.orderID ?? license.draft.licenseID.text)")
-            tried.licenses[place].key = license.draft.key.key.text
-        }
-        plans = [:]
-        if work.isDryRun { return tried }
-        var outcome = try work.write { db in try write(in: db, upTo: Self.portion) }
-        let waiting = outcome.waiting
-        for start in stride(from: 0, to: waiting.count, by: Self.portion) {
-            outcome = try work.write { db in
-                var outcome = outcome
-                for (license, place, product, name) in waiting[start..<min(start + Self.portion, waiting.count)] {
-                    try write(license, at: place, of: product, name, &outcome, in: db)
-                }
-                return outcome
-            }
-        }
-        return outcome
-    }
-
-    private func allPlans<DB: Queries & ~Copyable>(
-        of product: Product,
-        in db: borrowing DB
-    ) throws -> [PlanCode: Plan] {
-        let plans = try CatalogFinder.plans(of: product, after: nil, limit: .max, in: db)
-        return Dictionary(plans.map { ($0.code, $0) }, uniquingKeysWith: { first, _ in first })
-    }
-
-    /// Writes everything but the new licenses beyond the first `most`, which are left waiting.
-    private func write(in db: borrowing WriteTransaction, upTo most: Int) throws -> Outcome {
+    func write(_ share: Share, in db: borrowing WriteTransaction) throws -> Outcome {
         var outcome = Outcome()
-        for vendor in vendors { try write(vendor, &outcome, upTo: most, in: db) }
+        for vendor in vendors { try write(vendor, &outcome, share, in: db) }
         return outcome
     }
 
     private func write(
         _ prepared: PreparedVendor,
         _ outcome: inout Outcome,
-        upTo most: Int,
+        _ share: Share,
         in db: borrowing WriteTransaction
     ) throws {
         let name = "vendor \(prepared.slug)"
@@ -180,15 +151,31 @@ struct SeedRun {
                 outcome.note(try catalog.edit(known, by: prepared.seed.changes, actor: actor, in: db).outcome, name)
             }
         }
-        for credential in prepared.credentials { try write(credential, prepared.slug.text, &outcome, in: db) }
-        for product in prepared.products { try write(product, of: prepared, &outcome, upTo: most, in: db) }
+        try write(prepared.credentials, prepared.slug.text, &outcome, share, in: db)
+        for product in prepared.products { try write(product, of: prepared, &outcome, share, in: db) }
+    }
+
+    private func write(
+        _ credentials: [PreparedCredential],
+        _ owner: String,
+        _ outcome: inout Outcome,
+        _ share: Share,
+        in db: borrowing WriteTransaction
+    ) throws {
+        for credential in credentials {
+            if share.shownOnce || credential.draft == nil {
+                try write(credential, owner, &outcome, in: db)
+            } else {
+                outcome.waitingCredentials.append((credential, owner))
+            }
+        }
     }
 
     private func write(
         _ prepared: PreparedProduct,
         of vendor: PreparedVendor,
         _ outcome: inout Outcome,
-        upTo most: Int,
+        _ share: Share,
         in db: borrowing WriteTransaction
     ) throws {
         let seed = prepared.seed
@@ -207,22 +194,30 @@ struct SeedRun {
         for plan in seed.plans { try write(plan, of: product, name, &outcome, in: db) }
         // After the plans, one of which may be its trial's.
         let edited = try at(seed.pointer, settings: seed.changes.settings) {
-            try catalog.edit(product, by: seed.changes, actor: actor, in: db)
+            try catalog.edit(
+                product,
+                by: seed.changes,
+                affectsExisting: affectsExisting,
+                actor: actor,
+                in: db
+            )
         }
         product = edited.product
         outcome.note(prepared.isNew ? .created : edited.outcome, "product \(name)")
         for tier in seed.spendTiers { try write(tier, of: product, name, &outcome, in: db) }
-        for credential in prepared.credentials { try write(credential, name, &outcome, in: db) }
+        try write(prepared.credentials, name, &outcome, share, in: db)
         for offer in seed.offers { try write(offer, of: product, name, &outcome, in: db) }
         for (connection, id) in prepared.connections {
             try write(connection, id, of: product, name, &outcome, in: db)
         }
         for license in prepared.licenses {
             let place = outcome.licenses.count
-            outcome.licenses.append((license.seed.order?.orderID, license.known ?? license.draft.licenseID, nil))
+            let id = license.known?.id ?? license.draft.licenseID
+            outcome.licenses.append((license.seed.order?.orderID, id, license.known?.key, license.known == nil))
+            if license.isShownOnce { outcome.showsKeysOnce = true }
             if license.known != nil {
                 outcome.note(.unchanged, name)
-            } else if outcome.written < most {
+            } else if outcome.written < share.licenses, share.shownOnce || !license.isShownOnce {
                 try write(license, at: place, of: product, name, &outcome, in: db)
             } else {
                 outcome.waiting.append((license, place, product, name))

@@ -65,7 +65,7 @@ extension CatalogService {
         )
         if !affectsExisting, !taken.isEmpty {
             let hit = try PlanStore.licenseCount(of: plan.id, hitBy: taken, in: db)
-            if hit > 0 { throw Self.refusal(plan, taken, hit) }
+            if hit > 0 { throw Self.refusal(taken, hit, of: "the plan \(plan.code)") }
         }
         try PlanStore.update(edited, in: db)
         try record(
@@ -80,12 +80,13 @@ extension CatalogService {
         return (edited, .changed)
     }
 
-    private static func refusal(_ plan: Plan, _ taken: [TakenRight], _ hit: Int) -> Refusal {
+    static func refusal(_ taken: [TakenRight], _ hit: Int, of whose: String, member: String? = nil) -> Refusal {
         let members = taken.map(\.text).joined(separator: ", ")
         return Refusal(
             .affectsExisting,
-            "this takes a right (\(members)) from \(hit) existing \(hit == 1 ? "license" : "licenses") of the plan "
-                + "\(plan.code); say --affects-existing (affects_existing in a seed document) if that is meant",
+            "this takes a right (\(members)) from \(hit) existing \(hit == 1 ? "license" : "licenses") of \(whose); say "
+                + "--affects-existing (affects_existing in a seed document) if that is meant",
+            member: member,
             licenses: hit
         )
     }
@@ -121,11 +122,12 @@ extension PlanStore {
         in db: borrowing DB
     ) throws -> Int {
         var isAlways = false
-        var (seats, offlineLife) = (false, false)
+        var (seats, offlineLife, environment) = (false, false, false)
         for right in taken {
             switch right {
             case .seatLimit: seats = true
             case .offlineLife: offlineLife = true
+            case .environment: environment = true
             case .feature, .lease, .expiryGrace, .meter: isAlways = true
             }
         }
@@ -133,12 +135,27 @@ extension PlanStore {
             """
             SELECT count(*) FROM licenses WHERE plan_id = :plan_id AND standing <> 'revoked' AND (
                 :always = 1 OR (:seats = 1 AND seat_limit_kind = 'plan') OR (:offline = 1 AND offline_life IS NULL)
+                OR (:environment = 1 AND environment IS NULL)
             )
             """,
             [
                 "plan_id": .id(plan), "always": .bool(isAlways), "seats": .bool(seats), "offline": .bool(offlineLife),
+                "environment": .bool(environment),
             ],
             { row in try row.size() }
         ) ?? 0
+    }
+
+    /// How many licenses lose one of `taken` by an edit of their product's settings: those that may lose it at all, and
+    /// whose plan has no word of its own either.
+    static func licenseCount<DB: Queries & ~Copyable>(
+        of product: Product.ID,
+        hitBy taken: [TakenRight],
+        in db: borrowing DB
+    ) throws -> Int {
+        try list(of: product, after: nil, limit: .max, in: db).reduce(0) { sum, plan in
+            let rest = taken.filter { $0 != .offlineLife || plan.offlineLife == nil }
+            return try rest.isEmpty ? sum : sum + licenseCount(of: plan.id, hitBy: rest, in: db)
+        }
     }
 }

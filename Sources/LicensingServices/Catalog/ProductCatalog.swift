@@ -47,12 +47,16 @@ extension CatalogService {
 
     /// Edits a product; another `trial_duration` or `trial_start` reaches the trials that run in the same transaction.
     ///
-    /// - Parameter revivesTrials: Whether trials that are over get the length that `changes` names, too.
-    /// - Throws: `Refusal` (`VALIDATION`, `PLAN_NOT_FOUND` for a trial plan that is not there), `StorageError`.
+    /// - Parameters:
+    ///   - revivesTrials: Whether trials that are over get the length that `changes` names, too.
+    ///   - affectsExisting: Whether it may take a right from licenses that there are.
+    /// - Throws: `Refusal` (`VALIDATION`, `PLAN_NOT_FOUND` for a trial plan that is not there, and `AFFECTS_EXISTING` with
+    ///   the number of licenses that would lose a right), `StorageError`.
     public func edit(
         _ product: Product,
         by changes: ProductChanges,
         revivesTrials: Bool = false,
+        affectsExisting: Bool = false,
         actor: Actor,
         in db: borrowing WriteTransaction
     ) throws -> (product: Product, outcome: Outcome) {
@@ -63,6 +67,12 @@ extension CatalogService {
                 "cannot change once licenses were issued: keys that were sold are read by their prefix",
                 member: "key_prefix"
             )
+        }
+        let taken = affectsExisting ? [] : product.settings.rightsTaken(byBecoming: edited.settings)
+        if let right = taken.first {
+            let hit = try PlanStore.licenseCount(of: product.id, hitBy: taken, in: db)
+            let whose = "the product \(product.slug)"
+            if hit > 0 { throw Self.refusal(taken, hit, of: whose, member: right.text) }
         }
         if edited.settings.trialPlan != product.settings.trialPlan { try requireTrialPlan(of: edited, in: db) }
         if edited != product { try ProductStore.update(edited, in: db) }

@@ -20,6 +20,9 @@ public struct LicenseDraft: Sendable {
     var id: License.ID
     var customer: Customer.ID
     let orderDigest: Digest256?
+
+    /// Whether nobody can ever tell its key but who has it ready here: it is made, not imported, and the product keeps none.
+    public var isShownOnce: Bool { order.importedKey == nil && key.sealed == nil }
 }
 
 /// Makes keys and licenses ready.
