@@ -8,6 +8,7 @@ acknowledged write is there, once. Each case prints one line with its figures.
 import argparse
 import contextlib
 import fcntl
+import http.client
 import mmap
 import os
 import random
@@ -32,6 +33,8 @@ FOREVER = 0xFFFFFFFF
 LONGEST_WAIT = 2 + 0.8
 # Who asks waits for nobody.
 LONGEST_READ = 1.5
+# Whether the process lives is told by a loop that no lock of the database may hold up.
+LONGEST_HEALTH = 0.5
 RECOVERY_SECONDS = 10
 # What a disk writes as a whole.
 SECTOR = 512
@@ -502,6 +505,71 @@ def write_lock_held_long(case):
     stranger(case, file_lock, case.options.hold)
 
 
+@contextlib.contextmanager
+def shared_memory_locks(case, first, last):
+    """Locks on SQLite's own bytes, as a stopped program holds them: https://sqlite.org/walformat.html#locks"""
+    with open(case.server.folder + "/countersign.db-shm", "r+b") as file:
+        for byte in range(first, last + 1):
+            fcntl.lockf(file, fcntl.LOCK_EX, 1, byte)
+        yield
+
+
+def watch_health(case, until, seconds):
+    """Asks after the process all the time, on a connection of its own."""
+    client = http.client.HTTPConnection("127.0.0.1", case.server.port, timeout=30)
+    while not until.wait(0.01):
+        start = time.monotonic()
+        try:
+            client.request("GET", "/health")
+            answer = client.getresponse()
+            answer.read()
+            case.expect(answer.status == 200, f"/health answered {answer.status}")
+        except (OSError, http.client.HTTPException) as error:
+            case.faults.append(f"/health was not answered: {error!r}")
+            return
+        seconds.append(time.monotonic() - start)
+    client.close()
+
+
+def readers_kept_out(case, first, last):
+    case.prepare()
+    load, health, stop = case.load, [], threading.Event()
+    watching = threading.Thread(target=watch_health, args=(case, stop, health), daemon=True)
+    watching.start()
+    load.may_refuse_reads = True
+    refused, waits = len(load.refused), len(load.waits)
+    with shared_memory_locks(case, first, last):
+        time.sleep(case.options.hold)
+        told, locked_reads = len(load.refused) - refused, load.refused_reads
+    case.recover()
+    time.sleep(0.5)
+    load.may_refuse_reads = False
+    # From here on nobody who asks may be refused.
+    time.sleep(0.5)
+    stop.set()
+    watching.join(30)
+    waits = load.waits[waits:]
+    case.expect(case.server.process.poll() is None, f"the process ended: {case.server.last_log()}")
+    case.expect(told >= load.workers, f"{told} times 503 for {load.workers} clients: some waited all the time")
+    case.expect(max(waits) <= LONGEST_WAIT, f"a write waited {max(waits):.2f} s for its answer")
+    case.expect(max(health, default=9) <= LONGEST_HEALTH, f"/health took {max(health, default=9):.2f} s")
+    case.say(
+        f"held for {case.options.hold:.0f} s: {told} times 503, {locked_reads} of them to who only asks, longest wait of a "
+        f"write {max(waits):.2f} s, {len(health)} times /health, the slowest in {max(health, default=9):.2f} s"
+    )
+    case.settle()
+
+
+def reader_slots_locked(case):
+    """a stranger holds all places of SQLite's readers"""
+    readers_kept_out(case, 123, 127)
+
+
+def log_slots_locked(case):
+    """a stranger holds the places of readers of the log: one that has nothing in it can be read, not written"""
+    readers_kept_out(case, 124, 127)
+
+
 # MARK: The command line beside clients
 
 
@@ -674,6 +742,8 @@ CASES = {
     "database-lock-long": database_locked_long,
     "write-lock-3": write_lock_held_briefly,
     "write-lock-long": write_lock_held_long,
+    "reader-slots": reader_slots_locked,
+    "log-slots": log_slots_locked,
     "import": import_beside_clients,
     "backups": backups_under_load,
     "vanish": clients_vanish,

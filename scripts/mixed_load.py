@@ -69,6 +69,8 @@ class Load:
         self.answers, self.faults = collections.Counter(), []
         self.waits, self.reads = [], []
         self.failed_reads = 0
+        # Where a stranger keeps readers out, too, who asks is refused like who writes.
+        self.may_refuse_reads, self.refused_reads = False, 0
         self.refused = []  # when a 503 came, and how long it took
         self.workers, self.has_reader = workers, reader
         self.threads = [
@@ -290,7 +292,10 @@ class Load:
                 self.failed_reads += 1
                 continue
             self.reads.append(got.seconds)
-            if got.status != 200 or got.body.get("verdict", "granted") != "granted":
+            if got.status == 503 and self.may_refuse_reads:
+                self.refused_reads += 1
+                self.refuse(path, got)
+            elif got.status != 200 or got.body.get("verdict", "granted") != "granted":
                 self.fault(f"{path} answered {got.status} {got.body.get('code')} {got.body.get('verdict')}")
             elif got.body.get("valid", True) is not True or got.body.get("allowed", True) is not True:
                 self.fault(f"{path} answered {got.body}")

@@ -2,6 +2,8 @@
 #define COUNTERSIGN_CSQLITE_SHIM_H
 #include <sqlite3.h>
 
+#include "patience.h"
+
 // What Swift cannot import: variadic functions and macros with casts.
 
 /// Sets one on/off option of a connection (`SQLITE_DBCONFIG_…`); answers SQLite's code.

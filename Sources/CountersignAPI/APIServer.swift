@@ -178,7 +178,7 @@ public final class APIServer: Sendable {
     }
 
     /// A reader of the database that this server serves.
-    func openReader() throws -> sending Reader { try shared.database.openReader() }
+    func openReader() throws -> sending Reader { try shared.database.openLoopReader() }
 
     /// Writes the line of a request that failed.
     func report(_ report: Problem.Report, of request: RequestOutline) {

@@ -52,7 +52,7 @@ public struct LoopState: ~Copyable, LoopContext {
         LoopState(
             services: services,
             shared: shared,
-            reader: try shared.database.openReader(),
+            reader: try shared.database.openLoopReader(),
             signers: SignerCache(keys: services.keys),
             shard: shared.metrics.metrics.shard()
         )

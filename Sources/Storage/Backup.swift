@@ -50,7 +50,7 @@ extension Database {
             throw StorageError(.busy, "another process holds \(backupLockPath) for more than \(options.lockWait)")
         }
         defer { lock.release() }
-        let connection = try Connection.open(path, .reading, busyMilliseconds: 5000, vfs: options.vfs)
+        let connection = try Connection.open(path, .reading, waiting: .seconds(5), vfs: options.vfs)
         try Migrator(options).requireOurs(connection, path)
         let partial = PartialName.fresh(for: target)
         try Database.makeFile(partial, for: target)
@@ -71,7 +71,7 @@ extension Database {
     }
 
     private func copy(_ source: borrowing Connection, to partial: String) throws(StorageError) -> CopySummary {
-        let copy = try Connection.open(partial, .writing, synchronous: .off, busyMilliseconds: 0)
+        let copy = try Connection.open(partial, .writing, synchronous: .off, waiting: .zero)
         try source.copyAll(to: copy)
         // Else it would ask for a -wal beside it, also where it is only read. The server turns it on again.
         _ = try copy.text("PRAGMA journal_mode=DELETE")

@@ -74,7 +74,7 @@ public struct CommandLineConnection: ~Copyable {
         guard try FileFacts.own(database.path)?.identity == file else {
             throw StorageError(.unavailable, "\(database.path) was replaced meanwhile, by a restore perhaps: try again")
         }
-        try db.begin()
+        try db.begin(waiting: database.options.lockWait)
         let result: R
         do {
             let before = db.connection.totalChanges

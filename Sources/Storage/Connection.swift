@@ -25,9 +25,12 @@ struct Connection: ~Copyable {
     private let statements: UnsafeMutablePointer<StatementTable>
     /// Frames in the write-ahead log after the last commit of this connection; kept by SQLite's hook.
     private let frames: UnsafeMutablePointer<Int>
+    /// What SQLite still may sleep.
+    private let patience: UnsafeMutablePointer<cs_patience>
 
-    private init(taking handle: OpaquePointer) {
+    private init(taking handle: OpaquePointer, _ patience: UnsafeMutablePointer<cs_patience>) {
         self.handle = handle
+        self.patience = patience
         statements = .allocate(capacity: 1)
         statements.initialize(to: StatementTable())
         frames = .allocate(capacity: 1)
@@ -38,6 +41,7 @@ struct Connection: ~Copyable {
         statements.deinitialize(count: 1)  // finalizes: a connection with live statements would not close
         statements.deallocate()
         sqlite3_close_v2(handle)
+        cs_patience_end(patience)
         frames.deallocate()
     }
 
@@ -46,12 +50,12 @@ struct Connection: ~Copyable {
 
     /// Opens an existing file.
     ///
-    /// - Parameter busyMilliseconds: how long a statement waits for a lock that another connection holds.
+    /// - Parameter wait: how long it waits for locks that others hold, in all, until that is set anew.
     static func open(
         _ path: String,
         _ role: Role,
         synchronous: Database.Synchronous = .full,
-        busyMilliseconds: Int32,
+        waiting wait: Duration,
         vfs: String? = nil
     ) throws(StorageError) -> Connection {
         _ = configured
@@ -59,14 +63,18 @@ struct Connection: ~Copyable {
         let access = role == .reading ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE
         var handle: OpaquePointer?
         let flags = access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_EXRESCODE
-        let code = sqlite3_open_v2(path, &handle, flags, vfs)
+        guard let patience = cs_patience_begin(vfs) else {
+            throw StorageError(.noMemory, "no memory for a connection to \(path)")
+        }
+        let code = sqlite3_open_v2(path, &handle, flags, patience.pointee.vfs.zName)
         guard code == SQLITE_OK, let handle else {
             // A failed open still hands out a handle to close: https://sqlite.org/c3ref/open.html.
             sqlite3_close_v2(handle)
+            cs_patience_end(patience)
             throw StorageError(sqlite: code, message: "cannot open \(path): \(String(cString: sqlite3_errstr(code)))")
         }
-        let connection = Connection(taking: handle)
-        sqlite3_busy_timeout(handle, busyMilliseconds)
+        let connection = Connection(taking: handle, patience)
+        connection.wait(wait)
         for (option, isOn) in [
             (SQLITE_DBCONFIG_DQS_DML, 0), (SQLITE_DBCONFIG_DQS_DDL, 0),  // "x" is a name, never a string
             (SQLITE_DBCONFIG_DEFENSIVE, 1),
@@ -202,10 +210,17 @@ struct Connection: ~Copyable {
         return (Int(max(0, inLog)), Int(max(0, moved)))
     }
 
-    /// How long a statement waits from now on for another connection's lock.
-    func setBusyTimeout(milliseconds: Int32) {
-        sqlite3_busy_timeout(handle, milliseconds)
+    /// How long it waits from now on for locks that others hold, in all: then what it does ends as `busy`.
+    ///
+    /// Whether that time is over SQLite finds out by trying once more without a pause.
+    func wait(_ duration: Duration) {
+        sqlite3_busy_timeout(handle, duration.milliseconds)
+        patience.pointee.whole = Int64(clamping: duration.nanoseconds / 1000)
+        renewWait()
     }
+
+    /// From here on it waits as long as it was told to, whatever it has waited before.
+    func renewWait() { patience.pointee.left = patience.pointee.whole }
 
     /// Copies this database over that of `target` in one step: a stepped copy restarts at each foreign commit and
     /// never ends under load.

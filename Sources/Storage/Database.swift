@@ -45,6 +45,10 @@ public struct Database: Sendable {
         /// How long a job of the server waits in all: for its turn, for `write.lock`, for a stranger's lock on the database.
         public var batchWait = Duration.seconds(2)
 
+        /// How long a read on an event loop waits in all, where a stranger's locks keep it out of the database: everybody
+        /// else on that loop waits with it. Only a moment of SQLite's own is to be waited for.
+        public var readWait = Duration.milliseconds(50)
+
         /// The migrations to bring the database to.
         package var migrations = Migration.all
 
@@ -157,7 +161,7 @@ public struct Database: Sendable {
         }
         serveLock.writeOwner()
         let writeLock = try FileLock.open(writeLockPath)
-        let connection = try openWriting(isMade: true, busy: options.batchWait)
+        let connection = try openWriting(isMade: true, waiting: options.batchWait)
         try acquire(writeLock)
         try judging(Past(connection))
         let applied = try Migrator(options).migrate(connection, path)
@@ -184,10 +188,15 @@ public struct Database: Sendable {
 
     /// Opens a connection that only reads, for one thread. The database must be there.
     ///
-    /// - Throws: `notOurs`, `access`, or what SQLite reports.
-    public func openReader() throws(StorageError) -> Reader {
+    /// - Throws: `notOurs`, `access`, or what SQLite reports; `busy` where others keep it out for longer than `lockWait`.
+    public func openReader() throws(StorageError) -> Reader { try openReader(waiting: options.lockWait) }
+
+    /// The same for a thread on which others wait: it is kept out for no longer than `readWait`.
+    public func openLoopReader() throws(StorageError) -> Reader { try openReader(waiting: options.readWait) }
+
+    private func openReader(waiting wait: Duration) throws(StorageError) -> Reader {
         guard try exists() else { throw missing() }
-        let connection = try Connection.open(path, .reading, busyMilliseconds: 1000, vfs: options.vfs)
+        let connection = try Connection.open(path, .reading, waiting: wait, vfs: options.vfs)
         try Migrator(options).requireOurs(connection, path)
         return Reader(connection)
     }
@@ -208,7 +217,7 @@ public struct Database: Sendable {
         if !isMade, try !exists() { throw missing() }
         try checkFolder(isMade: isMade)
         let writeLock = try FileLock.open(writeLockPath)
-        let connection = try openWriting(isMade: isMade, busy: options.lockWait)
+        let connection = try openWriting(isMade: isMade, waiting: options.lockWait)
         // An import of 50,000 rows dirties more than the 2 MB that SQLite keeps in memory by default; spilling pages to
         // the log and reading them again would hold the write lock three times as long. Taken only as it is used.
         try connection.execute("PRAGMA cache_size=-131072")
@@ -248,7 +257,7 @@ public struct Database: Sendable {
     }
 
     /// A connection that writes, to a database in WAL mode; migrations are still to be looked at.
-    func openWriting(isMade: Bool, busy: Duration) throws(StorageError) -> Connection {
+    func openWriting(isMade: Bool, waiting wait: Duration) throws(StorageError) -> Connection {
         if isMade, try !exists() {
             try Database.requireDatabaseOfLog(path)
             // Made here and not by SQLite, which would let others read it; its -wal and -shm take the same mode.
@@ -261,7 +270,7 @@ public struct Database: Sendable {
             path,
             .writing,
             synchronous: options.synchronous,
-            busyMilliseconds: busy.milliseconds,
+            waiting: wait,
             vfs: options.vfs
         )
         try Migrator(options).requireOurs(connection, path)

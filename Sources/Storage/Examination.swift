@@ -98,7 +98,7 @@ extension Database {
     /// - Throws: `StorageError` when it cannot be opened or read.
     public func integrityFindings() throws(StorageError) -> [String] {
         guard try exists() else { throw StorageError(.access, code: ENOENT, "there is no database at \(path)") }
-        let connection = try Connection.open(path, .reading, busyMilliseconds: 5000, vfs: options.vfs)
+        let connection = try Connection.open(path, .reading, waiting: .seconds(5), vfs: options.vfs)
         try Migrator(options).requireOurs(connection, path)
         return try Database.findings(connection)
     }
@@ -108,7 +108,7 @@ extension Database {
     /// - Throws: `schema` when the database is newer or differs; `notOurs`; whatever SQLite reports.
     public func migrationStatus() throws(StorageError) -> (applied: [String], pending: [String]) {
         guard try exists() else { return ([], options.migrations.map(\.name)) }
-        let connection = try Connection.open(path, .reading, busyMilliseconds: 5000, vfs: options.vfs)
+        let connection = try Connection.open(path, .reading, waiting: .seconds(5), vfs: options.vfs)
         let migrator = Migrator(options)
         try migrator.requireOurs(connection, path)
         let pending = try migrator.pending(connection, path)

@@ -1,4 +1,7 @@
 /// A connection that only reads: one for each event loop.
+///
+/// Who is kept out of the database by others' locks waits so long as it was opened for, in all. Where that was in vain, the
+/// next one does not wait again, until one of them was let in.
 public struct Reader: ~Copyable {
     /// Owns the connection and is only lent, so that nobody keeps a way to read outside a transaction.
     private let lent: Snapshot
@@ -19,8 +22,10 @@ public struct Reader: ~Copyable {
         do {
             let result = try body(lent)
             try lent.connection.run("COMMIT")
+            lent.connection.renewWait()
             return result
         } catch {
+            if (error as? StorageError)?.category != .busy { lent.connection.renewWait() }
             if lent.connection.isInTransaction { _ = try? lent.connection.run("ROLLBACK") }
             throw error
         }

@@ -73,7 +73,7 @@ extension Database {
         _ check: (borrowing Snapshot) throws -> Void
     ) throws -> CopySummary {
         do {
-            let connection = try Connection.open(incoming, .writing, synchronous: .off, busyMilliseconds: 0)
+            let connection = try Connection.open(incoming, .writing, synchronous: .off, waiting: .zero)
             guard try connection.integer("PRAGMA application_id") == Database.applicationID else {
                 throw Migrator.notOurs(file)
             }
@@ -83,8 +83,8 @@ extension Database {
         } catch let error as StorageError where error.category == .notOurs {
             throw Migrator.notOurs(file)
         }
-        try Reader(Connection.open(incoming, .reading, busyMilliseconds: 0)).snapshot(check)
-        let connection = try Connection.open(incoming, .writing, synchronous: .off, busyMilliseconds: 0)
+        try Reader(Connection.open(incoming, .reading, waiting: .zero)).snapshot(check)
+        let connection = try Connection.open(incoming, .writing, synchronous: .off, waiting: .zero)
         try StateVersion.require(try connection.integer("SELECT version FROM state"), in: file)
         let least = max(version + 1, (try? options.date(0))?.microseconds ?? 0)
         try connection.run(
@@ -99,24 +99,26 @@ extension Database {
     ///
     /// - Throws: `busy` where a reader keeps the log from being moved.
     private func lastVersion() throws(StorageError) -> Int64 {
-        guard (try? exists()) == true,
-            let connection = try? Connection.open(path, .writing, busyMilliseconds: 1000, vfs: options.vfs),
-            // No bundle ever carried a version that no clock can have made.
-            let version = try? connection.integer("SELECT version FROM state")
-        else { return 0 }
+        guard (try? exists()) == true else { return 0 }
+        var version: Int64 = 0
         do throws(StorageError) {
+            let connection = try Connection.open(path, .writing, waiting: .seconds(1), vfs: options.vfs)
+            // No bundle ever carried a version that no clock can have made.
+            let found = try connection.integer("SELECT version FROM state")
+            if StateVersion.range.contains(found) { version = found }
             let (frames, moved) = try connection.checkpoint(.truncate)
             guard moved == frames else { throw StorageError(.busy, "frames are left") }
-        } catch {
-            guard error.category == .busy else { return StateVersion.range.contains(version) ? version : 0 }
+        } catch  where error.category == .busy {
             throw StorageError(
                 .busy,
                 code: error.code,
                 "another program reads \(path), so that its log cannot be moved into it; nothing was done: try again when "
                     + "that is over"
             )
+        } catch {
+            return version
         }
-        return StateVersion.range.contains(version) ? version : 0
+        return version
     }
 
     private static func copyBytes(from source: String, to target: String) throws(StorageError) {

@@ -70,7 +70,10 @@ public struct WriteTransaction: ~Copyable, Queries {
 
 extension WriteTransaction {
     /// Starts the transaction with the write lock of the database, so that nothing read in it can be outdated.
-    borrowing func begin() throws(StorageError) {
+    ///
+    /// - Parameter wait: how long it waits for locks of others, from here to the end of its COMMIT in all.
+    borrowing func begin(waiting wait: Duration) throws(StorageError) {
+        connection.wait(wait)
         try connection.run("BEGIN IMMEDIATE")
     }
 

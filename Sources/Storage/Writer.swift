@@ -94,7 +94,7 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
     /// - Throws: what keeps the server from starting.
     mutating func start(mayOwe: Bool) throws {
         do {
-            try db.begin()
+            try db.begin(waiting: database.options.batchWait)
             try payDebt()
             try db.commit()
             owed = nil
@@ -126,7 +126,7 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
     public borrowing func write<R>(_ body: (borrowing WriteTransaction) throws -> R) throws -> R {
         try database.acquire(writeLock)
         defer { writeLock.release() }
-        try db.begin()
+        try db.begin(waiting: database.options.batchWait)
         do {
             try payDebt()
             let before = db.connection.totalChanges

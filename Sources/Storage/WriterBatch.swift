@@ -164,9 +164,10 @@ extension Writer {
             }
             db.rollBack()
             isBroken = true
-            // A full disk is refused before the last frame is written, and ends by itself: no reason to end.
+            // A full disk is refused before the last frame is written, and a stranger who leaves no place in the log before
+            // the first; both end by themselves: no reason to end.
             isDiskFull = error.category == .full
-            if !isDiskFull { failedCommitsInARow += 1 }
+            if !isDiskFull && error.category != .busy { failedCommitsInARow += 1 }
             queue.report { $0.failedCommits += 1 }
             let unknown = StorageError(.unknownOutcome, code: error.code, "COMMIT failed: \(error.message)")
             answers = answers.map { Answer(ticket: $0.ticket, result: .failure(unknown)) }

@@ -29,8 +29,7 @@ extension Writer {
     /// Begins, under write.lock, on a connection that is sound.
     mutating func begin(waiting wait: Duration) throws(StorageError) {
         try replaceIfBroken(waiting: wait)
-        db.connection.setBusyTimeout(milliseconds: wait.milliseconds)
-        try db.begin()
+        try db.begin(waiting: wait)
         do throws(StorageError) {
             try payDebt()
         } catch {
@@ -101,7 +100,7 @@ extension Writer {
     /// Closes the connection whose COMMIT failed, and opens another in its place.
     mutating func replaceIfBroken(waiting wait: Duration) throws(StorageError) {
         guard isBroken else { return }
-        db = WriteTransaction(try database.openWriting(isMade: false, busy: wait))
+        db = WriteTransaction(try database.openWriting(isMade: false, waiting: wait))
         log.frames = 0
         log.moved = 0
         isBroken = false

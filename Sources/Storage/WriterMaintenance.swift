@@ -74,7 +74,7 @@ extension Writer {
         do {
             guard try maintain({ db in try db.probe() }) != nil else { return }
             if queue.status().damage != nil {
-                _ = try database.openReader().snapshot { db in try db.stateVersion() }
+                _ = try database.openLoopReader().snapshot { db in try db.stateVersion() }
                 queue.report { $0.damage = nil }
             }
             report(0, nil)
@@ -146,7 +146,7 @@ extension Writer {
     private mutating func checkpoint(_ kind: Connection.Checkpoint) {
         // Cutting back waits for readers to leave the log; a backup may stay for long, so the wait is short.
         // Every transaction sets its own.
-        db.connection.setBusyTimeout(milliseconds: 50)
+        db.connection.wait(.milliseconds(50))
         do {
             let (frames, moved) = try db.connection.checkpoint(kind)
             log.frames = frames

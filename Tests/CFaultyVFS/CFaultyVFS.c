@@ -10,6 +10,9 @@ typedef struct {
     sqlite3_vfs *real;
     atomic_int failing_syncs;
     atomic_int failing_writes;
+    atomic_int write_error;
+    atomic_int locked;
+    atomic_llong slept;
     atomic_int syncs;
     atomic_llong limit;
 } faulty_vfs;
@@ -37,7 +40,9 @@ static int f_read(sqlite3_file *f, void *b, int n, sqlite3_int64 o) {
 }
 static int f_write(sqlite3_file *f, const void *b, int n, sqlite3_int64 o) {
     faulty_file *file = (faulty_file *)f;
-    if (file->is_log && takes(&file->owner->failing_writes)) return SQLITE_FULL;
+    if (file->is_log && takes(&file->owner->failing_writes)) {
+        return atomic_load(&file->owner->write_error) ? SQLITE_IOERR_WRITE : SQLITE_FULL;
+    }
     sqlite3_int64 limit = atomic_load(&file->owner->limit);
     if (file->is_log && limit > 0 && o + n > limit) return SQLITE_FULL;
     return real_file(f)->pMethods->xWrite(real_file(f), b, n, o);
@@ -56,13 +61,22 @@ static int f_size(sqlite3_file *f, sqlite3_int64 *n) { return real_file(f)->pMet
 static int f_lock(sqlite3_file *f, int l) { return real_file(f)->pMethods->xLock(real_file(f), l); }
 static int f_unlock(sqlite3_file *f, int l) { return real_file(f)->pMethods->xUnlock(real_file(f), l); }
 static int f_reserved(sqlite3_file *f, int *r) { return real_file(f)->pMethods->xCheckReservedLock(real_file(f), r); }
-static int f_control(sqlite3_file *f, int op, void *a) { return real_file(f)->pMethods->xFileControl(real_file(f), op, a); }
+static int f_control(sqlite3_file *f, int op, void *a) {
+    int error = atomic_load(&((faulty_file *)f)->owner->write_error);
+    if (op == SQLITE_FCNTL_LAST_ERRNO && error) {
+        *(int *)a = error;
+        return SQLITE_OK;
+    }
+    return real_file(f)->pMethods->xFileControl(real_file(f), op, a);
+}
 static int f_sector(sqlite3_file *f) { return real_file(f)->pMethods->xSectorSize(real_file(f)); }
 static int f_device(sqlite3_file *f) { return real_file(f)->pMethods->xDeviceCharacteristics(real_file(f)); }
 static int f_shm_map(sqlite3_file *f, int p, int n, int e, void volatile **m) {
     return real_file(f)->pMethods->xShmMap(real_file(f), p, n, e, m);
 }
 static int f_shm_lock(sqlite3_file *f, int o, int n, int l) {
+    int wanted = ((1 << n) - 1) << o;
+    if (l & SQLITE_SHM_LOCK && atomic_load(&((faulty_file *)f)->owner->locked) & wanted) return SQLITE_BUSY;
     return real_file(f)->pMethods->xShmLock(real_file(f), o, n, l);
 }
 static void f_shm_barrier(sqlite3_file *f) { real_file(f)->pMethods->xShmBarrier(real_file(f)); }
@@ -84,6 +98,11 @@ static int v_open(sqlite3_vfs *v, const char *name, sqlite3_file *f, int flags, 
     return code;
 }
 
+static int v_sleep(sqlite3_vfs *v, int microseconds) {
+    atomic_fetch_add(&((faulty_vfs *)v)->slept, microseconds);
+    return microseconds;
+}
+
 void faulty_vfs_register(const char *name) {
     sqlite3_vfs *real = sqlite3_vfs_find(NULL);
     faulty_vfs *vfs = calloc(1, sizeof *vfs);
@@ -93,6 +112,7 @@ void faulty_vfs_register(const char *name) {
     vfs->vfs.szOsFile = (int)sizeof(faulty_file) + real->szOsFile;
     vfs->vfs.zName = strdup(name);
     vfs->vfs.xOpen = v_open;
+    vfs->vfs.xSleep = v_sleep;
     vfs->real = real;
     if (sqlite3_vfs_register(&vfs->vfs, 0) != SQLITE_OK) abort();
 }
@@ -104,7 +124,18 @@ static faulty_vfs *find(const char *name) {
 }
 
 void faulty_vfs_fail_syncs(const char *name, int count) { atomic_store(&find(name)->failing_syncs, count); }
-void faulty_vfs_fill(const char *name, int count) { atomic_store(&find(name)->failing_writes, count); }
+void faulty_vfs_fill(const char *name, int count) { faulty_vfs_break(name, 0, count); }
+void faulty_vfs_break(const char *name, int error, int count) {
+    atomic_store(&find(name)->write_error, error);
+    atomic_store(&find(name)->failing_writes, count);
+}
+void faulty_vfs_lock(const char *name, int first, int last) {
+    int slots = 0;
+    for (int slot = first; slot <= last; slot++) slots |= 1 << (slot - 120);
+    atomic_store(&find(name)->locked, slots);
+}
+void faulty_vfs_unlock(const char *name) { atomic_store(&find(name)->locked, 0); }
+long long faulty_vfs_slept(const char *name) { return atomic_exchange(&find(name)->slept, 0); }
 void faulty_vfs_limit(const char *name, long long bytes) { atomic_store(&find(name)->limit, bytes); }
 int faulty_vfs_left(const char *name) {
     return atomic_load(&find(name)->failing_syncs) + atomic_load(&find(name)->failing_writes);

@@ -105,7 +105,7 @@ struct ServerProcess: ~Copyable {
                 metrics: metrics,
                 log: log,
                 served: served,
-                reader: try served.database.openReader(),
+                reader: try served.database.openLoopReader(),
                 signals: signals,
                 configuration: configuration
             )

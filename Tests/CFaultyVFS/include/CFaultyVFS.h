@@ -11,6 +11,19 @@ void faulty_vfs_fail_syncs(const char *name, int count);
 /// The next `count` writes to a write-ahead log fail with SQLITE_FULL, and nothing is written.
 void faulty_vfs_fill(const char *name, int count);
 
+/// The same with SQLITE_IOERR_WRITE, for which the system gave the reason `error`, a value of `errno`.
+void faulty_vfs_break(const char *name, int error, int count);
+
+/// Whoever asks for a lock on one of these bytes of the shared-memory file (120 to 127) is refused it from now on, as if a
+/// stranger had it; what is held stays held.
+void faulty_vfs_lock(const char *name, int first, int last);
+
+/// The stranger is gone.
+void faulty_vfs_unlock(const char *name);
+
+/// For how many microseconds SQLite wanted to sleep since this was last asked. Nobody sleeps.
+long long faulty_vfs_slept(const char *name);
+
 /// From now on a write-ahead log may not grow beyond that many bytes: a write past them fails with SQLITE_FULL.
 void faulty_vfs_limit(const char *name, long long bytes);
 
