@@ -76,7 +76,7 @@ struct FileFacts {
 }
 
 extension Database {
-    /// Before anything is written: this process owns the database and may write all its files.
+    /// Before anything is written: this process owns the database and may write all its files, and others may write none.
     ///
     /// A folder that is not there is made, mode 0700, when `isMade` says so.
     ///
@@ -97,6 +97,25 @@ extension Database {
             try requireOwner(file, found, facts.owner, own)
             try requireAccess(file, R_OK | W_OK, found.owner, own)
         }
+        try requireClosed()
+    }
+
+    /// Refuses a folder or a file that others may write to. Who may write to the folder replaces the database and its key
+    /// together, or puts a journal beside it that SQLite takes for its own, also where the folder is sticky; who may write to
+    /// a lock's file keeps everybody else from writing.
+    ///
+    /// The group is not looked at: container platforms open volumes to one.
+    private func requireClosed() throws(StorageError) {
+        let open = try ownFiles().filter(\.isWritableByOthers)
+        if open.isEmpty { return }
+        throw StorageError(
+            .access,
+            "others may write to \(open.map(\.text).joined(separator: ", ")); fix: chmod o= "
+                + open.map(\.path).joined(separator: " ")
+                // A volume may be mounted so, and be another's.
+                + (open[0].path == folder
+                    ? ", or name a folder in it with --data: one that is not there is made with mode 0700" : "")
+        )
     }
 
     private func requireOwner(

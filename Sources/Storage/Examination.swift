@@ -1,6 +1,7 @@
 internal import CSQLite
 internal import CSystem
 internal import Migrations
+internal import SystemPrimitives
 
 #if canImport(Glibc)
     internal import Glibc
@@ -38,6 +39,10 @@ public struct Examination: Sendable {
         public let size: Int64
         /// Whether group or others may do anything with it.
         public var isOpenToOthers: Bool { mode & 0o077 != 0 }
+        /// Whether others, who are not even of its group, may write to it: nothing starts on such a file.
+        public var isWritableByOthers: Bool { mode & 0o002 != 0 }
+        /// Path and mode, such as `data/serve.lock (mode 0640)`.
+        public var text: String { "\(path) (mode \(FileMode.text(mode)))" }
     }
 
     /// The folder first, then what is there of the database, its log and its locks.
@@ -65,13 +70,7 @@ extension Database {
         guard try FileFacts(folder) != nil else {
             throw StorageError(.access, code: ENOENT, "there is no folder \(folder)")
         }
-        var found: [Examination.File] = []
-        for path in [folder] + files {
-            guard let facts = try path == folder ? FileFacts(path) : FileFacts.own(path) else { continue }
-            found.append(
-                Examination.File(path: path, owner: UInt32(facts.owner), mode: facts.mode, size: facts.size)
-            )
-        }
+        let found = try ownFiles()
         var space = statvfs()
         guard statvfs(folder, &space) == 0 else { throw .system("statvfs \(folder)") }
         let kind = try fileSystemKind()
@@ -89,6 +88,20 @@ extension Database {
             isNetworkFileSystem: kind.isNetwork,
             servedBy: pid
         )
+    }
+
+    /// The folder, and what there is of the database's files, with owners and modes.
+    ///
+    /// - Throws: `access` or `io` where the system does not tell; `access` for a link.
+    public func ownFiles() throws(StorageError) -> [Examination.File] {
+        var found: [Examination.File] = []
+        for path in [folder] + files {
+            guard let facts = try path == folder ? FileFacts(path) : FileFacts.own(path) else { continue }
+            found.append(
+                Examination.File(path: path, owner: UInt32(facts.owner), mode: facts.mode, size: facts.size)
+            )
+        }
+        return found
     }
 
     /// What is wrong with the database's structure: SQLite's integrity check, and references to nothing. Empty: sound.

@@ -22,6 +22,9 @@ public enum SmallFile {
         /// Whether group or others may do anything with it.
         public var isOpenToOthers: Bool { mode & 0o077 != 0 }
 
+        /// The mode as `chmod` writes it, such as `0644`.
+        public var octalMode: String { FileMode.text(mode) }
+
         init(_ facts: stat) {
             owner = UInt32(facts.st_uid)
             mode = UInt32(facts.st_mode) & 0o7777
@@ -61,16 +64,44 @@ public enum SmallFile {
         }
     }
 
-    /// What there is at a path, links followed; `nil` when there is nothing.
+    /// What there is at a path; `nil` when there is nothing.
     ///
+    /// - Parameters:
+    ///   - path: The path.
+    ///   - followsLinks: Whether what a link leads to is meant, and not the link.
     /// - Throws: `SystemError` where the system does not tell.
-    public static func facts(_ path: String) throws(SystemError) -> Facts? {
+    public static func facts(_ path: String, followsLinks: Bool = true) throws(SystemError) -> Facts? {
         var facts = stat()
-        guard stat(path, &facts) == 0 else {
+        guard (followsLinks ? stat(path, &facts) : lstat(path, &facts)) == 0 else {
             if errno == ENOENT { return nil }
             throw .last("stat \(path)")
         }
         return Facts(facts)
+    }
+
+    /// The folder in which somebody else could put another file in the place of this one, where there is such a folder: his
+    /// mode bits let him write to it, and it is not one where only the owner of a file may replace it (sticky, as /tmp),
+    /// with a file of this process's user or of root's. The folder of a link counts, and that of what it leads to.
+    ///
+    /// - Parameters:
+    ///   - path: The file, whether or not there is one.
+    ///   - bits: Who else, in the bits of a mode: 0o002 for others, 0o020 for the group.
+    public static func folderOpen(to bits: UInt32, around path: String) -> (path: String, facts: Facts)? {
+        var places = [path]
+        if let resolved = realpath(path, nil) {
+            places.append(String(cString: resolved))
+            free(resolved)
+        }
+        for place in places {
+            let folder = parts(of: place).folder
+            guard let facts = try? facts(folder), facts.mode & bits != 0 else { continue }
+            if facts.mode & 0o1000 != 0 {
+                guard let file = try? Self.facts(place, followsLinks: false) else { continue }
+                if file.owner == 0 || file.owner == geteuid() { continue }
+            }
+            return (folder, facts)
+        }
+        return nil
     }
 
     /// The names of what lies in a folder, in no order.

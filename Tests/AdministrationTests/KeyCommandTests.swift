@@ -146,6 +146,68 @@ import Testing
         try console.json("admin vendor list")
     }
 
+    /// A key in a folder of its own of this mode, named by the environment; of which user, and by a link or not.
+    private func kept(in mode: mode_t, owner: uid_t = geteuid(), isLink: Bool = false) throws -> (
+        Console, folder: String
+    ) {
+        var console = console
+        let folder = console.folder.path + "/keys"
+        try #require(mkdir(folder, 0o700) == 0)
+        console.environment["COUNTERSIGN_MASTER_KEY_FILE"] = folder + "/a.key"
+        try console.json("admin vendor create --slug acme")
+        if isLink {
+            let link = console.folder.path + "/link.key"
+            try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: folder + "/a.key")
+            console.environment["COUNTERSIGN_MASTER_KEY_FILE"] = link
+        }
+        try #require(chown(folder + "/a.key", owner, getegid()) == 0 && chmod(folder, mode) == 0)
+        return (console, folder)
+    }
+
+    @Test(
+        "a key that others can put another in the place of is not used, whether it is named itself or by a link",
+        arguments: [0o702, 0o777] as [mode_t],
+        [false, true]
+    )
+    func replaceable(mode: mode_t, isLink: Bool) throws {
+        let (console, folder) = try kept(in: mode, isLink: isLink)
+
+        let refused = try console.failure("admin vendor list")
+        let found = try console.failure("doctor")
+
+        #expect(refused.code == "MASTER_KEY" && found.code == "UNHEALTHY")
+        for failure in [refused, found] {
+            #expect(failure.error["message"]?.string?.contains("chmod o-w \(folder)") == true)
+        }
+        try #require(chmod(folder, 0o700) == 0)
+        try console.json("admin vendor list")
+    }
+
+    @Test(
+        "a folder like /tmp, where a file is replaced by its owner alone, keeps a key of the own user; one of a group is used",
+        arguments: [0o1777, 0o1733, 0o770, 0o2775, 0o755] as [mode_t],
+        [false, true]
+    )
+    func irreplaceable(mode: mode_t, isLink: Bool) throws {
+        let (console, _) = try kept(in: mode, isLink: isLink)
+
+        try console.json("admin vendor list")
+
+        let checks = try console.json("doctor")["checks"]?.elements
+        let status = checks?.first { $0["check"]?.string == "master_key" }?["status"]?.string
+        #expect(status == (mode & 0o1020 == 0o020 ? "warning" : "ok"))
+    }
+
+    @Test("in a folder like /tmp a key of another user's is not used", .enabled(if: geteuid() == 0))
+    func strangersKey() throws {
+        let (console, folder) = try kept(in: 0o1777, owner: 12345)
+
+        let refused = try console.failure("admin vendor list")
+
+        #expect(refused.code == "MASTER_KEY")
+        #expect(refused.error["message"]?.string?.contains(folder) == true)
+    }
+
     @Test("COUNTERSIGN_MASTER_KEY_FILE names another place")
     func elsewhere() throws {
         var console = console

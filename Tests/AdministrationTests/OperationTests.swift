@@ -391,6 +391,25 @@ import Testing
         #expect(warning?["detail"]?.string?.contains("chmod go=") == true)
     }
 
+    @Test(
+        "a folder, a file or a lock that others may write is an error with the fix",
+        arguments: ["", "/countersign.db", "/serve.lock"]
+    )
+    func writable(name: String) throws {
+        _ = try console.prepared()
+        let path = console.data + name
+        _ = FileManager.default.createFile(atPath: console.data + "/serve.lock", contents: nil)
+        try FileManager.default.setAttributes([.posixPermissions: 0o707], ofItemAtPath: path)
+
+        let failure = try console.failure("doctor")
+        let refused = try console.failure("admin vendor list")
+
+        #expect(failure.code == "UNHEALTHY" && refused.code == "ACCESS")
+        for failure in [failure, refused] {
+            #expect(failure.error["message"]?.string?.contains("chmod o= \(path)") == true)
+        }
+    }
+
     @Test("no table without rowids has a column before those of its key")
     func columnOrder() throws {
         // SQLite 3.40's integrity check takes such a column for the wrong one and calls sound databases, and with them

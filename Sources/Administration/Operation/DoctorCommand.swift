@@ -85,7 +85,6 @@ private struct Doctor {
 
     private mutating func look(at examination: Examination) {
         for file in examination.files {
-            let mode = String(file.mode, radix: 8)
             if file.owner != examination.ownUser {
                 note(
                     "files",
@@ -93,11 +92,17 @@ private struct Doctor {
                     "\(file.path) belongs to uid \(file.owner), this process runs as uid \(examination.ownUser); fix: "
                         + "chown \(examination.ownUser) \(file.path)"
                 )
+            } else if file.isWritableByOthers {
+                note(
+                    "files",
+                    .error,
+                    "others may write to \(file.text), and nothing starts on it; fix: chmod o= \(file.path)"
+                )
             } else if file.isOpenToOthers {
                 note(
                     "files",
                     .warning,
-                    "\(file.path) can be used by others (mode \(mode)); fix: chmod go= \(file.path)"
+                    "group or others can use \(file.text); fix: chmod go= \(file.path)"
                 )
             }
         }
@@ -137,13 +142,14 @@ private struct Doctor {
             return
         }
         let isBeside = file.isInside(context.settings.data)
+        let warning = isBeside ? nil : file.warning
         note(
             "master_key",
-            isBeside ? .warning : .good,
+            isBeside || warning != nil ? .warning : .good,
             isBeside
                 ? "\(file.path) lies in the folder of the database: who copies the folder has both; name another place by "
                     + "COUNTERSIGN_MASTER_KEY_FILE"
-                : file.path
+                : warning ?? file.path
         )
     }
 

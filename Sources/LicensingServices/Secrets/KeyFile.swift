@@ -63,8 +63,16 @@ public struct KeyFile: Hashable, Sendable {
     /// Reads the key.
     ///
     /// - Returns: `nil` when there is no file.
-    /// - Throws: `VaultFault` when others may read it, it cannot be read, or it holds no key.
+    /// - Throws: `VaultFault` when others may read or replace it, it cannot be read, or it holds no key.
     public func read() throws(VaultFault) -> MasterKey? {
+        if let (folder, facts) = SmallFile.folderOpen(to: 0o002, around: path) {
+            throw VaultFault(
+                .openToOthers,
+                "others can put another key in the place of the master key \(path): they may write to \(folder) "
+                    + "(mode \(facts.octalMode)); fix: chmod o-w \(folder), or move the key to a folder of its own and name "
+                    + "it by COUNTERSIGN_MASTER_KEY_FILE"
+            )
+        }
         let bytes: [UInt8]
         let facts: SmallFile.Facts
         do {
@@ -104,6 +112,14 @@ public struct KeyFile: Hashable, Sendable {
         return key
     }
 
+    /// Why it is worth a word, though it may be used: the group can put another key in its place. Container platforms open
+    /// volumes to a group.
+    public var warning: String? {
+        SmallFile.folderOpen(to: 0o020, around: path).map { folder, facts in
+            "the group can put another key in the place of \(path): it may write to \(folder) (mode \(facts.octalMode))"
+        }
+    }
+
     /// Makes the file with a fresh key.
     ///
     /// - Returns: The key; `nil` when there is a file already.
@@ -128,14 +144,6 @@ public struct KeyFile: Hashable, Sendable {
             throw VaultFault(.unwritable, "the master key cannot be written to \(path): \(error.reason)")
         }
         guard isNew else { throw VaultFault(.unwritable, "there is a file \(path) already: it is not replaced") }
-    }
-}
-
-extension SmallFile.Facts {
-    /// The mode as `chmod` writes it, such as `0644`.
-    fileprivate var octalMode: String {
-        let digits = String(mode, radix: 8)
-        return String(repeating: "0", count: max(0, 4 - digits.count)) + digits
     }
 }
 

@@ -47,6 +47,7 @@ struct ServerProcess: ~Copyable {
             let writer = try served.open(queue, settings: settings, log: log)
             let file = KeyFile(configured: configuration.masterKeyFile, folder: configuration.data)
             let vault = try Vault.open(served.database, file: file, clock: served.clock)
+            try warn(of: served.database, file, log)
             let demonstration = isDemo ? try Demonstration.prepare(context) : nil
             let services = Services(
                 keys: vault.keys,
@@ -128,6 +129,26 @@ struct ServerProcess: ~Copyable {
             format: configuration.log.format.format(isTerminal: Terminal.isStandardError)
         )
         return try Log.start(options, on: 2, milliseconds: { SystemTime.microseconds() / 1000 })
+    }
+
+    /// Tells what group and others may do with the files. Where others may write, nothing starts; that a group may is how
+    /// container platforms hand out volumes.
+    private static func warn(of database: Database, _ key: KeyFile, _ log: Log) throws {
+        let open = try database.ownFiles().filter(\.isOpenToOthers)
+        if !open.isEmpty {
+            log.warning(
+                "files_open",
+                [
+                    "reason": .string(
+                        "group or others can use \(open.map(\.text).joined(separator: ", ")); fix: chmod go= "
+                            + open.map(\.path).joined(separator: " ")
+                    )
+                ]
+            )
+        }
+        if let reason = key.warning, !key.isInside(database.folder) {
+            log.warning("files_open", ["reason": .string(reason)])
+        }
     }
 
     /// Every key must sign, or nothing starts: never an unsigned answer.
