@@ -28,6 +28,23 @@ static inline int cs_sqlite3_bind_blob(sqlite3_stmt *statement, int index, const
     return sqlite3_bind_blob64(statement, index, bytes ? bytes : "", count, SQLITE_TRANSIENT);
 }
 
+/// How many bytes the write-ahead log has at least, by the index that all who have it open share; -1 where that is not known.
+/// To be asked while nobody writes. The layout: https://sqlite.org/walformat.html#the_wal_index_file_format
+static inline sqlite3_int64 cs_sqlite3_log_bytes(sqlite3 *db) {
+    sqlite3_file *file = 0;
+    void volatile *index = 0;
+    if (sqlite3_file_control(db, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || !file || !file->pMethods
+        || file->pMethods->iVersion < 2)
+        return -1;
+    // The mapping that this connection has already.
+    if (file->pMethods->xShmMap(file, 0, 32768, 0, &index) != SQLITE_OK || !index) return -1;
+    if (((const volatile unsigned char *)index)[12] != 1) return -1;
+    sqlite3_int64 page = ((const volatile unsigned short *)index)[7];
+    if (page == 1) page = 65536;
+    sqlite3_int64 frames = ((const volatile unsigned int *)index)[4];
+    return frames == 0 ? 0 : 32 + frames * (page + 24);
+}
+
 /// `errno` of the last system call that failed on the log, else on the database's file; 0 where none did or nobody knows.
 /// `sqlite3_system_errno` stays 0 where a COMMIT failed.
 static inline int cs_sqlite3_last_errno(sqlite3 *db) {

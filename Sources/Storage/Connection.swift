@@ -127,6 +127,13 @@ struct Connection: ~Copyable {
     /// Frames in the write-ahead log, as of this connection's last commit.
     var walFrames: Int { frames.pointee }
 
+    /// How many bytes the write-ahead log has at least, as everybody knows who has it open; `nil` where that is not known.
+    /// To be asked under write.lock.
+    func knownLogBytes() -> Int64? {
+        let bytes = cs_sqlite3_log_bytes(handle)
+        return bytes < 0 ? nil : bytes
+    }
+
     /// Runs any number of statements without parameters; not cached.
     func execute(_ sql: String) throws(StorageError) {
         let code = sqlite3_exec(handle, sql, nil, nil, nil)

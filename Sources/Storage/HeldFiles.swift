@@ -4,6 +4,7 @@
 struct HeldFiles: Sendable {
     private struct File: Sendable {
         let path: String
+        let isLog: Bool
         let identity: [UInt64]
         /// What it had at least when it was last looked at.
         var size: Int64
@@ -13,23 +14,25 @@ struct HeldFiles: Sendable {
 
     /// The files as they are now; one that is not there is not looked after.
     init(of database: Database) throws(StorageError) {
-        for path in [database.path, database.path + "-wal"] {
+        for (path, isLog) in [(database.path, false), (database.path + "-wal", true)] {
             guard let facts = try FileFacts(path) else { continue }
-            files.append(File(path: path, identity: facts.identity, size: facts.size))
+            files.append(File(path: path, isLog: isLog, identity: facts.identity, size: facts.size))
         }
     }
 
     /// Looks at them.
     ///
+    /// - Parameter knownLogBytes: what the log has at least, as SQLite's index says; asked where it became shorter. Another
+    ///   process that cut it back in a checkpoint has said so there.
     /// - Throws: `unavailable` where one is gone, is another, or was cut; `access` and `io` where the system does not tell.
-    mutating func check() throws(StorageError) {
+    mutating func check(knownLogBytes: () -> Int64?) throws(StorageError) {
         for index in files.indices {
             let file = files[index]
             guard let facts = try FileFacts(file.path) else { throw Self.lost("\(file.path) is gone") }
             guard facts.identity == file.identity else {
                 throw Self.lost("\(file.path) is not the file that this server opened")
             }
-            guard facts.size >= file.size else {
+            guard facts.size >= file.size || file.isLog && (knownLogBytes() ?? .max) <= facts.size else {
                 throw Self.lost("\(file.path) was cut from \(file.size) to \(facts.size) bytes")
             }
             files[index].size = facts.size

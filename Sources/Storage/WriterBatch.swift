@@ -29,7 +29,7 @@ extension Writer {
         if case .committed = outcome {
             do {
                 // An answer is a promise that what was written is in the file that has the database's name.
-                try files?.check()
+                try checkFiles()
             } catch {
                 let unknown = StorageError(.unknownOutcome, code: error.code, error.message)
                 answers = batch.map { Answer(ticket: $0.ticket, result: .failure(unknown)) }

@@ -52,8 +52,9 @@ extension Writer {
             throw Self.untilMended(error)
         }
         do throws(StorageError) {
-            try files?.check()
+            // First: what another server does to the files is no mishap.
             try holdServeLock()
+            try checkFiles()
         } catch {
             writeLock.release()
             throw Self.untilMended(error)
@@ -71,7 +72,7 @@ extension Writer {
             if writeLock.isCurrent { return true }
             writeLock.release()
             // Where the folder itself has gone, that is what there is to tell.
-            try files?.check()
+            try checkFiles()
             writeLock = try FileLock.open(database.writeLockPath)
         }
     }
@@ -82,19 +83,51 @@ extension Writer {
         error.category == .access ? StorageError(.unavailable, code: error.code, error.message) : error
     }
 
+    /// Looks whether the database and its log are still what others find under their names.
+    mutating func checkFiles() throws(StorageError) {
+        guard var held = files else { return }
+        defer { files = held }
+        try held.check { db.connection.knownLogBytes() }
+    }
+
     /// Takes serve.lock anew where its file was deleted or replaced; one who took that meanwhile is the server now.
+    ///
+    /// When that one has ended, this one goes on: what another server has committed is to it what a command has, as long as
+    /// the files are the same and no migration changed what is in them.
     private mutating func holdServeLock() throws(StorageError) {
-        if serveLock.isCurrent { return }
-        let other = try FileLock.open(database.serveLockPath)
-        guard try other.tryAcquire() else {
+        if !serveLock.isCurrent {
+            isDisplaced = true
+            // Where the folder or the database has gone too, that is what there is to tell.
+            guard try FileFacts(database.path) != nil else { return }
+            let other = try FileLock.open(database.serveLockPath)
+            guard try other.tryAcquire() else {
+                throw StorageError(
+                    .unavailable,
+                    "\(database.serveLockPath) was replaced, and another server (pid \(database.pid(of: other))) holds it: "
+                        + "nothing is written beside it; fix: stop one of the two"
+                )
+            }
+            other.writeOwner()
+            serveLock = other
+        }
+        guard isDisplaced else { return }
+        try requireSameMigrations()
+        isDisplaced = false
+    }
+
+    private func requireSameMigrations() throws(StorageError) {
+        let options = database.options
+        // Not the writer's: it may have to be replaced.
+        let connection = try Connection.open(database.path, .reading, waiting: options.readWait, vfs: options.vfs)
+        do throws(StorageError) {
+            _ = try Migrator(options).pending(connection, database.path)
+        } catch  where error.category == .schema {
             throw StorageError(
                 .unavailable,
-                "\(database.serveLockPath) was replaced, and another server (pid \(database.pid(of: other))) holds it: "
-                    + "nothing is written beside it; fix: stop one of the two"
+                "another server has served \(database.folder) meanwhile: \(error.message); nothing is written until this one "
+                    + "is restarted"
             )
         }
-        other.writeOwner()
-        serveLock = other
     }
 
     /// Closes the connection whose COMMIT failed, and opens another in its place.
