@@ -194,6 +194,25 @@ import Testing
         #expect(later < restored)
     }
 
+    @Test("a credential that was revoked after the backup is valid again, and a restore says so and what to do")
+    func revokedSince() throws {
+        _ = try console.prepared()
+        let copy = console.folder.path + "/copy.db"
+        let made = try console.json("admin credential create --product acme/editor --kind sk")
+        let id = try #require(made.at("credential.id")?.string)
+        try console.json("backup \(copy)")
+        try console.json("admin credential revoke \(id) --reason leaked")
+        let revoked = try console.json("admin credential show \(id)")
+
+        let restored = try console.json("restore \(copy)")
+
+        let notes = try #require(restored["notes"]?.texts).joined(separator: "\n")
+        #expect(notes.contains("valid again") && notes.contains("countersign admin credential list"))
+        let again = try console.json("admin credential show \(id)")
+        #expect(revoked.at("credential.revoked_at")?.string != nil)
+        #expect(again.at("credential.revoked_at")?.isNull == true)
+    }
+
     @Test("dry runs of backup, restore and migrate leave no file and change none")
     func dryRuns() throws {
         _ = try console.prepared()

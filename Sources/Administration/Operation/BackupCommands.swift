@@ -51,10 +51,14 @@ enum BackupCommands {
                 writer.member("dry_run", true)
             }
         }
-        let note =
+        let notes = [
             "what happened after the backup is undone: seats released since are held again, meters consumed and refunds "
-            + "since are forgotten"
-        return report("restore", summary, source, notes: [note], context)
+                + "since are forgotten",
+            "whatever was revoked after the backup is valid again: API keys, admin tokens and publishable keys, licenses and "
+                + "the keys they had before a reissue, signing keys given up as compromised; before a server starts look at: "
+                + "countersign admin credential list --vendor V; and revoke again what is not to be trusted",
+        ]
+        return report("restore", summary, source, notes: notes, context)
     }
 
     /// Ends a dry run before anything is replaced.
