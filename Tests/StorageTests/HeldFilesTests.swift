@@ -114,7 +114,7 @@ private struct Meddler {
         let folder = try TemporaryFolder()
         let meddler = Meddler(folder: folder.path)
         defer { meddler.delete(folder.path + ".away") }
-        let queue = Queue()
+        let queue = Queue.still()
         var ready: [Bool] = []
 
         let outcome = try run(Database(folder: folder.path, options: .test()), queue, jobs: 4) {
@@ -140,7 +140,7 @@ private struct Meddler {
         let folder = try TemporaryFolder()
         let meddler = Meddler(folder: folder.path)
         defer { meddler.delete(folder.path + ".away") }
-        let queue = Queue()
+        let queue = Queue.still()
 
         let outcome = try run(
             Database(folder: folder.path, options: .test()),
@@ -160,7 +160,7 @@ private struct Meddler {
     func recovery(mishap: Mishap) throws {
         let folder = try TemporaryFolder()
         let meddler = Meddler(folder: folder.path)
-        let queue = Queue()
+        let queue = Queue.still()
         let database = Database(folder: folder.path, options: .test())
 
         let outcome = try run(database, queue, jobs: 5) { ticket, _ in
@@ -182,7 +182,7 @@ private struct Meddler {
     func looking(mishap: Mishap) throws {
         let folder = try TemporaryFolder()
         let meddler = Meddler(folder: folder.path)
-        let queue = Queue()
+        let queue = Queue.still()
         let database = Database(folder: folder.path, options: .test())
         let writing = try Thread.start("writer", with: try database.openForServing(queue)) { writer in
             writer.run(deliver: { _ in }, abort: { _ in })
@@ -206,7 +206,7 @@ private struct Meddler {
         let path = folder.path + "/write.lock"
         let stranger = Mutex<Int32>(-1)
 
-        let outcome = try run(Database(folder: folder.path, options: .test()), Queue(), jobs: 6) {
+        let outcome = try run(Database(folder: folder.path, options: .test()), Queue.still(), jobs: 6) {
             ticket,
             _ in
             switch ticket {
@@ -237,7 +237,7 @@ private struct Meddler {
         var refused: [Bool] = []
         var second: Int32 = -1
 
-        let outcome = try run(database, Queue(), jobs: 5) { ticket, _ in
+        let outcome = try run(database, Queue.still(), jobs: 5) { ticket, _ in
             switch ticket {
             case 0: meddler.delete(path)
             case 1:
@@ -294,7 +294,7 @@ private struct Meddler {
     func damage() throws {
         let folder = try TemporaryFolder()
         let database = Database(folder: folder.path, options: .test())
-        let queue = Queue()
+        let queue = Queue.still()
         let writing = try Thread.start("writer", with: try database.openForServing(queue)) { writer in
             writer.run(deliver: { _ in }, abort: { _ in })
         }
