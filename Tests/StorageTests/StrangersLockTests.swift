@@ -84,7 +84,7 @@ import Testing
         settings.batchLimit = 1
         // All is moved into the file after each, so that the next begins the log anew, and looks for a place in its COMMIT.
         settings.checkpointFrames = 1
-        let queue = Queue()
+        let queue = Queue.still()
         var writer = try database.openForServing(queue, settings: settings)
         var errors: [Int: StorageError.Category] = [:]
         var succeeded: [Int] = []

@@ -104,7 +104,7 @@ import Testing
         let path = "\(folder.path)/\(name)"
         var settings = Writer<Int, Int64>.Settings()
         settings.batchLimit = 1
-        let queue = Queue()
+        let queue = Queue.still()
         var writer = try database.openForServing(queue, settings: settings)
         var errors: [Int: StorageError] = [:]
         func submit(_ ticket: Int) {
