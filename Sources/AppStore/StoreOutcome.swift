@@ -25,25 +25,25 @@ public enum StoreOutcome: Hashable, Sendable {
     /// - Parameters:
     ///   - condition: that of the purchase whose copy was presented, after the copy was applied.
     ///   - isAnotherInForce: whether another purchase of the same product of the store, which this install presented,
-    ///     is in force: then an old receipt takes nothing away.
+    ///     is in force: then an old receipt takes nothing away. Asked only where it matters.
     ///   - link: what became of the install's link.
     ///   - review: in live mode under a sandbox connection, what became of its access.
     public static func decide(
         _ condition: PurchaseCondition,
-        isAnotherInForce: Bool,
+        isAnotherInForce: @autoclosure () throws -> Bool,
         link: LinkDecision,
         review: ReviewAccess? = nil
-    ) -> StoreOutcome {
+    ) rethrows -> StoreOutcome {
         switch condition {
         case .upgraded, .consumable, .unmapped: return .unchanged
-        case .revoked: return isAnotherInForce ? .granted : .rejected(.purchaseRevoked)
-        case .expired: return isAnotherInForce ? .granted : .rejected(.purchaseExpired)
+        case .revoked: return try isAnotherInForce() ? .granted : .rejected(.purchaseRevoked)
+        case .expired: return try isAnotherInForce() ? .granted : .rejected(.purchaseExpired)
         case .active: break
         }
         if case .full(let limit) = link { return .noLinkFree(limit: limit) }
         switch review {
         case .full(let limit): return .noLinkFree(limit: limit)
-        case .over: return isAnotherInForce ? .granted : .rejected(.purchaseExpired)
+        case .over: return try isAnotherInForce() ? .granted : .rejected(.purchaseExpired)
         case .granted, nil: return .granted
         }
     }

@@ -27,7 +27,7 @@ public enum StoreRights {
         at now: Timestamp,
         in db: borrowing DB
     ) throws -> [Grant] {
-        let links = try PurchaseLinkStore.all(of: install.id, in: db)
+        let links = try PurchaseLinkStore.granting(to: install.id, in: db)
         guard !links.isEmpty else { return [] }
         var connections = ConnectionTable()
         var grants: [Grant] = []
@@ -116,15 +116,27 @@ public enum StoreRights {
 
     // MARK: - Presented
 
-    /// Everything an install presented, as it is now.
-    static func presented<DB: Queries & ~Copyable>(by install: Install, in db: borrowing DB) throws -> [Presented] {
+    /// Whether something that the install presented of a product of the store is in force.
+    static func isInForce<DB: Queries & ~Copyable>(
+        _ storeProductID: String,
+        for install: Install,
+        of caller: Caller,
+        at now: Timestamp,
+        in db: borrowing DB
+    ) throws -> Bool {
         var connections = ConnectionTable()
-        var presented: [Presented] = []
-        for link in try PurchaseLinkStore.all(of: install.id, in: db) {
+        return try PurchaseLinkStore.all(of: install.id, to: storeProductID, in: db).contains { link in
             let connection = try connections.connection(link.connection, in: db)
-            presented.append(try Self.presented(link, under: connection, in: install.mode, in: db))
+            let presented = try presented(link, under: connection, in: install.mode, in: db)
+            return presented.isTaken(in: caller.mode)
+                && presented.history.isInForce(
+                    storeProductID,
+                    under: connection,
+                    in: caller.mode,
+                    at: now,
+                    limits: presented.limits
+                )
         }
-        return presented
     }
 
     private static func presented<DB: Queries & ~Copyable>(

@@ -126,23 +126,18 @@ public struct StoreService: Sendable {
             // Another transaction of the same purchase was presented later.
             review = .granted(until: limit)
         }
-        let productID = presented.value.productID
-        let isAnotherInForce = try StoreRights.presented(by: install, in: db).contains { other in
-            other.isTaken(in: caller.mode)
-                && other.history.isInForce(
-                    productID,
-                    under: other.connection,
-                    in: caller.mode,
-                    at: now,
-                    limits: other.limits
-                )
-        }
         return StoreVerification(
             install: install,
             purchase: PresentedPurchase(purchase, of: history, under: connection, at: now, limit: limit),
-            outcome: StoreOutcome.decide(
+            outcome: try StoreOutcome.decide(
                 condition,
-                isAnotherInForce: isAnotherInForce,
+                isAnotherInForce: try StoreRights.isInForce(
+                    presented.value.productID,
+                    for: install,
+                    of: caller,
+                    at: now,
+                    in: db
+                ),
                 link: link,
                 review: review
             )

@@ -22,6 +22,58 @@ package enum PurchaseLinkStore {
         )
     }
 
+    /// What an install presented and may have something by: not what was used up, or gives nothing by the map as it is.
+    /// What is linked to nothing is told, too: that is damage.
+    package static func granting<DB: Queries & ~Copyable>(
+        to install: Install.ID,
+        in db: borrowing DB
+    ) throws -> [Linked] {
+        try db.all(
+            """
+            SELECT connection_id, original_transaction_id FROM purchase_links AS link
+            WHERE install_id = :install_id AND (
+                EXISTS (
+                    SELECT 1 FROM purchases JOIN store_products
+                        ON store_products.connection_id = purchases.connection_id
+                        AND store_products.store_product_id = purchases.store_product_id
+                    WHERE purchases.connection_id = link.connection_id
+                        AND purchases.original_transaction_id = link.original_transaction_id
+                        AND purchases.type <> :consumable
+                ) OR NOT EXISTS (
+                    SELECT 1 FROM purchases WHERE connection_id = link.connection_id
+                        AND original_transaction_id = link.original_transaction_id
+                ) OR EXISTS (
+                    SELECT 1 FROM app_purchases WHERE connection_id = link.connection_id
+                        AND purchase_key = link.original_transaction_id
+                ) OR NOT EXISTS (SELECT 1 FROM store_connections WHERE id = link.connection_id)
+            )
+            ORDER BY connection_id, original_transaction_id
+            """,
+            ["install_id": .id(install), "consumable": .word(StoreProductType.consumable)],
+            { row in Linked(connection: try row.id(), originalTransactionID: try row.text()) }
+        )
+    }
+
+    /// What an install presented of one product of the store.
+    package static func all<DB: Queries & ~Copyable>(
+        of install: Install.ID,
+        to storeProductID: String,
+        in db: borrowing DB
+    ) throws -> [Linked] {
+        try db.all(
+            """
+            SELECT connection_id, original_transaction_id FROM purchase_links AS link
+            WHERE install_id = :install_id AND EXISTS (
+                SELECT 1 FROM purchases WHERE connection_id = link.connection_id
+                    AND original_transaction_id = link.original_transaction_id AND store_product_id = :store_product_id
+            )
+            ORDER BY connection_id, original_transaction_id
+            """,
+            ["install_id": .id(install), "store_product_id": .text(storeProductID)],
+            { row in Linked(connection: try row.id(), originalTransactionID: try row.text()) }
+        )
+    }
+
     /// The links to one original transaction in one mode.
     package static func all<DB: Queries & ~Copyable>(
         to originalTransactionID: String,
