@@ -95,7 +95,7 @@ public final class APIServer: Sendable {
             routes: Routes.all
         )
         let mailboxes = try Mailbox<LoopState>.make(loops: options.loops)
-        let delivery = Delivery(mailboxes: mailboxes, shared: shared, validations: services.validations)
+        let delivery = Delivery(mailboxes: mailboxes, shared: shared, services: services)
         let thread = try SystemPrimitives.Thread.start("writer", with: writer) { writer in
             writer.run(deliver: delivery.deliver, abort: onWriterFailure)
         }
@@ -211,7 +211,7 @@ public final class APIServer: Sendable {
 private struct Delivery: Sendable {
     let mailboxes: [Mailbox<LoopState>]
     let shared: ServerShared
-    let validations: ValidationCounter
+    let services: Services
 
     func deliver(_ answers: inout [APIWriterQueue.Answer]) {
         var byLoop: [[Answer<LoopState>]] = Array(repeating: [], count: mailboxes.count)
@@ -225,7 +225,10 @@ private struct Delivery: Sendable {
                 }
                 byLoop[Int(ticket.loop)].append(Answer(ticket, answer.result))
             case .sightings(let seen):
-                guard case .failure(let error) = answer.result else { continue }
+                guard case .failure(let error) = answer.result else {
+                    services.contacts.forget(seen)
+                    continue
+                }
                 let isFirst = shared.unwritten.withLock { unwritten in
                     defer { unwritten.add(seen) }
                     return unwritten.isEmpty
@@ -234,7 +237,7 @@ private struct Delivery: Sendable {
                 if isFirst { shared.log.warning("sightings_not_written", ["reason": .string(reason(error))]) }
             case .validations:
                 guard case .failure(let error) = answer.result else { continue }
-                validations.putBack()
+                services.validations.putBack()
                 shared.log.warning("quota_not_written", ["reason": .string(reason(error))])
             }
         }

@@ -155,7 +155,7 @@ public struct LoopState: ~Copyable, LoopContext {
     /// Remembers that a known install was in contact; where the writer must know before that is answered, it is told.
     mutating func note(_ install: Install, _ claim: InstallClaim, of contact: Contact) {
         if Sightings.mustBeWrittenNow(install, seenAt: contact.now) {
-            // In the line of the same credential: whoever takes a seat by it after the answer comes later.
+            services.contacts.note(install.id, at: contact.now)
             let seen = Sightings(install.id, claim.device, at: contact.now)
             if write(seen, for: contact.origin) { return }
         }

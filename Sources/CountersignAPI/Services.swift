@@ -3,7 +3,7 @@ public import Licensing
 public import LicensingServices
 
 /// Everything that answers are made of, the same for every loop: no service has state of its own, but for the count of
-/// validations.
+/// validations and the last contacts.
 ///
 /// A class, so that each request's contact holds one reference to it, not a copy of all.
 public final class Services: Sendable {
@@ -25,6 +25,8 @@ public final class Services: Sendable {
     public let credentials: CredentialService
     /// Makes and rotates signing keys.
     public let signingKeys: SigningKeyService
+    /// What was answered and is not written yet.
+    public let contacts = LastContacts()
     /// Counts validations against the quotas of vendors.
     public let validations = ValidationCounter()
     /// What time it is, asked once for each request.
@@ -48,10 +50,15 @@ public final class Services: Sendable {
         self.keys = keys
         self.clock = clock
         self.entropy = entropy
-        seats = SeatService(entropy: entropy)
+        seats = SeatService(entropy: entropy, contacts: contacts)
         installs = InstallDirectory(entropy: entropy)
         bundles = BundleService()
-        store = StoreService(keys: keys, entropy: entropy, configuredRootDigests: storeRootDigests)
+        store = StoreService(
+            keys: keys,
+            entropy: entropy,
+            configuredRootDigests: storeRootDigests,
+            contacts: contacts
+        )
         trials = TrialService(keys: keys, entropy: entropy)
         configurations = ConfigurationService()
         credentials = CredentialService(keys: keys, entropy: entropy)

@@ -61,6 +61,48 @@ import Testing
         #expect(taken.status == 409 && taken.code == "NO_SEATS_AVAILABLE")
     }
 
+    /// What may keep the writer from knowing of a contact.
+    enum Delay: CaseIterable, Sendable { case fails, waits }
+
+    @Test("the same where the contact could not be written, or waits behind others", arguments: Delay.allCases)
+    func notWritten(delay: Delay) throws {
+        var api = try TestAPI.open()
+        let license = try api.sell { plan in
+            plan.seatLimit = .limited(1)
+            plan.seatPolicy = .releaseOldest
+        }
+        #expect(api.activate(license.key, 1).status == 200)
+        api.catalog.clock.advance(by: 9 * Self.day)
+        // Nobody takes jobs from the queue here, so the contact waits in it.
+        #expect(api.validate(license.key, 1).code == "VALID")
+        if delay == .fails { api.catalog.queue.stop() }
+
+        let taken = api.activate(license.key, 2)
+        api.catalog.clock.advance(by: 7 * Self.day)
+        let later = api.activate(license.key, 2)
+
+        #expect(taken.status == 409 && taken.code == "NO_SEATS_AVAILABLE")
+        #expect(later.status == 200)
+    }
+
+    @Test("the same for the places of a purchase")
+    func links() throws {
+        var api = try TestAPI.open()
+        try api.connect()
+        for install in 1...10 { #expect(try api.verify(unlock(), install).status == 200) }
+        api.catalog.clock.advance(by: 9 * Self.day)
+        for install in 1...10 {
+            #expect(api.post("/v1/sync", #"{"install_id":"\#(installID(install))"}"#).status == 200)
+        }
+
+        let taken = try api.verify(unlock(), 11)
+        api.catalog.clock.advance(by: 9 * Self.day)
+        let later = try api.verify(unlock(), 11)
+
+        #expect(taken.status == 409 && taken.code == "NO_SEATS_AVAILABLE")
+        #expect(later.status == 200)
+    }
+
     @Test("an install that stayed away gives its seat")
     func absent() throws {
         let live = try open()

@@ -9,6 +9,7 @@ internal import StrictJSON
 /// links and the answer are one step.
 public struct StoreService: Sendable {
     private let entropy: any Entropy
+    private let contacts: LastContacts
     private let installs: InstallDirectory
     private let audit: AuditTrail
     private let configuredRootDigests: [Digest256]
@@ -29,8 +30,15 @@ public struct StoreService: Sendable {
     ///   - keys: What the audit log is chained with.
     ///   - entropy: Where identifiers come from.
     ///   - configuredRootDigests: SHA-256 of the DER of roots trusted by every connection, beside the store's own.
-    public init(keys: DataKeys, entropy: any Entropy, configuredRootDigests: [Digest256] = []) {
+    ///   - contacts: What was answered and is not written yet.
+    public init(
+        keys: DataKeys,
+        entropy: any Entropy,
+        configuredRootDigests: [Digest256] = [],
+        contacts: LastContacts = LastContacts()
+    ) {
         self.entropy = entropy
+        self.contacts = contacts
         self.configuredRootDigests = configuredRootDigests
         installs = InstallDirectory(entropy: entropy)
         audit = AuditTrail(keys: keys)
@@ -255,12 +263,11 @@ public struct StoreService: Sendable {
         at now: Timestamp,
         in db: borrowing WriteTransaction
     ) throws -> LinkDecision {
-        let links = try PurchaseLinkStore.all(
-            to: originalTransactionID,
-            under: connection.id,
-            mode: install.mode,
-            in: db
-        )
+        func read() throws -> [PurchaseLink] {
+            try PurchaseLinkStore.all(to: originalTransactionID, under: connection.id, mode: install.mode, in: db)
+        }
+        var links = try read()
+        if try contacts.write(of: links.lazy.map { ($0.install, $0.lastSeenAt) }, in: db) { links = try read() }
         let decision = LinkDecision.decide(
             for: install.id,
             fingerprint: install.fingerprint,

@@ -54,6 +54,11 @@ public struct Sightings: Sendable {
         )
     }
 
+    /// Each install, and when it was seen.
+    func forEach(_ body: (Install.ID, Timestamp) -> Void) {
+        for (id, sighting) in byInstall { body(id, sighting.at) }
+    }
+
     /// Takes back what could not be written.
     public mutating func add(_ others: Sightings) {
         for (id, sighting) in others.byInstall { note(id, sighting.device, at: sighting.at) }

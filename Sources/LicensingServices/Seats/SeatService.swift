@@ -17,10 +17,14 @@ public struct SeatOutcome<Value: Sendable>: Sendable {
 public struct SeatService: Sendable {
     private let entropy: any Entropy
     private let installs: InstallDirectory
+    private let contacts: LastContacts
 
-    /// - Parameter entropy: Where identifiers come from.
-    public init(entropy: any Entropy) {
+    /// - Parameters:
+    ///   - entropy: Where identifiers come from.
+    ///   - contacts: What was answered and is not written yet.
+    public init(entropy: any Entropy, contacts: LastContacts = LastContacts()) {
         self.entropy = entropy
+        self.contacts = contacts
         installs = InstallDirectory(entropy: entropy)
     }
 
@@ -105,15 +109,17 @@ public struct SeatService: Sendable {
         }
         let needed = license.releasesNeeded(held: count.held)
         if needed > 0 && needed <= Self.mostReleased {
-            add(
-                try ActivationStore.longestUnseen(
+            var unseen: [Activation]
+            repeat {
+                unseen = try ActivationStore.longestUnseen(
                     of: license.id,
                     leaseSeconds: lease,
                     at: now,
                     limit: needed,
                     in: db
                 )
-            )
+            } while try contacts.write(of: unseen.lazy.map { ($0.install, $0.lastSeenAt) }, in: db)
+            add(unseen)
         }
         if let lease, count.lapsed > 0 {
             add(
