@@ -87,6 +87,7 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
         self.settings = settings
         self.isNewDatabase = isNew
         owed = starting
+        queue.setPatience(database.options.batchWait)
         queue.report { $0.lastTriedAt = MonotonicClock.nanoseconds() }
     }
 
