@@ -335,6 +335,60 @@ def answers_wait_for_sync(case):
     case.settle()
 
 
+def disk_stalls(case):
+    """fsync of the log hangs for long: who waits behind it is told 503 in time, /ready tells, and it ends by itself"""
+    case.prepare(shim=True, workers=0)
+    load, answers = case.load, {}
+
+    def activate(number):
+        client = Client(case.server.port, case.world.token)
+        answers[number] = client.call("/v1/activate", {"license_key": load.key, "install_id": installs[number]})
+        client.close()
+
+    def ready():
+        client = http.client.HTTPConnection("127.0.0.1", case.server.port, timeout=10)
+        client.request("GET", "/ready")
+        status = client.getresponse().status
+        client.close()
+        return status
+
+    installs = [f"stall-{number}-{uuid.uuid4().hex}" for number in range(9)]
+    load.seats.update({install: {"state": "activating"} for install in installs})
+    threads = [threading.Thread(target=activate, args=(number,), daemon=True) for number in range(len(installs))]
+    hits = case.disk.hits
+    case.disk.set(sync=3, times=FOREVER, ending="-wal")
+    start = time.monotonic()
+    threads[0].start()
+    case.expect(case.wait_for(lambda: case.disk.hits > hits, 10), "nobody asked for a sync")
+    for thread in threads[1:]:
+        thread.start()
+        time.sleep(0.3)
+    told = case.wait_for(lambda: ready() == 503, 5)
+    case.expect(told, "/ready says nothing of a disk that does not answer")
+    for thread in threads[1:]:
+        thread.join(10)
+    time.sleep(max(0, case.options.hold - (time.monotonic() - start)))
+    case.expect(0 not in answers, "a write was answered while its sync hangs")
+    case.expect(ready() == 503, "/ready forgot the disk that does not answer")
+    case.disk.set()
+    case.expect(case.wait_for(lambda: ready() == 200, 5), "/ready does not recover")
+    threads[0].join(10)
+    first, others = answers.get(0), [answers.get(number) for number in range(1, len(installs))]
+    case.expect(first is not None and first.status == 200, f"the write under way was answered {first}")
+    if first is not None and first.status == 200:
+        load.seats[installs[0]].update(state="held", activation=first.body["activation"]["id"])
+    case.expect(
+        all(other is not None and other.status == 503 and other.body["verdict"] == "unknown" for other in others),
+        f"those behind it were answered {others}",
+    )
+    longest = max((other.seconds for other in others if other is not None), default=0)
+    # Somebody looks for them once a second.
+    case.expect(longest <= LONGEST_WAIT + 1 + load.stood_still, f"a write waited {longest:.2f} s for its answer")
+    case.say(f"hung for {time.monotonic() - start:.0f} s: {len(others)} times 503, the longest after {longest:.2f} s")
+    case.recover()
+    case.settle()
+
+
 @contextlib.contextmanager
 def small_disk(folder, size):
     """A tmpfs; `None` where this process may not mount one."""
@@ -748,6 +802,7 @@ CASES = {
     "fsync-for-good": sync_fails_for_good,
     "fsync-lies": sync_lies,
     "fsync-hangs": answers_wait_for_sync,
+    "fsync-stalls": disk_stalls,
     "power": power_is_lost,
     "disk-full": disk_is_full,
     "disk-full-shim": full_disk_by_library,

@@ -1,4 +1,5 @@
 public import Diagnostics
+import Dispatch
 public import HTTPServer
 import Licensing
 public import LicensingServices
@@ -44,6 +45,7 @@ public struct APIServerOptions: Sendable {
 public final class APIServer: Sendable {
     private let server: Server<LoopState>
     private let shared: ServerShared
+    private let delivery: Delivery
     private let writer: SystemPrimitives.Thread
     private let worker: SystemPrimitives.Thread
     private let isStopped = Atomic<Bool>(false)
@@ -53,11 +55,13 @@ public final class APIServer: Sendable {
     private init(
         _ server: Server<LoopState>,
         _ shared: ServerShared,
+        _ delivery: Delivery,
         writer: SystemPrimitives.Thread,
         worker: SystemPrimitives.Thread
     ) {
         self.server = server
         self.shared = shared
+        self.delivery = delivery
         self.writer = writer
         self.worker = worker
     }
@@ -111,7 +115,7 @@ public final class APIServer: Sendable {
                 let server = try Server.start(options.http, router: router, mailboxes: mailboxes) { index in
                     try LoopState.open(services, shared)
                 }
-                return APIServer(server, shared, writer: thread, worker: worker)
+                return APIServer(server, shared, delivery, writer: thread, worker: worker)
             } catch {
                 shared.worker.stop()
                 worker.join()
@@ -167,14 +171,20 @@ public final class APIServer: Sendable {
         return shared.metrics.metrics.text(adding: more)
     }
 
-    /// Has the writer look after the database's files, and try again where writing did not work; to be called about once a
-    /// second.
+    /// Refuses writes that wait too long, also while the writer hangs on a disk that does not answer; has it look after the
+    /// database's files, and try again where writing did not work. To be called about once a second.
     ///
     /// - Parameter commits: whether the writer is to commit something, so that the last commit has a new date.
     /// - Returns: what keeps the database from being used, as of the last look; `nil` where all is well.
     public func lookAfterDatabase(commits: Bool) -> StorageError? {
+        refuseLate()
         shared.queue.look()
         return shared.queue.status(probingAfter: commits ? .zero : nil).trouble
+    }
+
+    private func refuseLate() {
+        var late = shared.queue.refuseLate()
+        delivery.deliver(&late)
     }
 
     /// A reader of the database that this server serves.
@@ -193,21 +203,30 @@ public final class APIServer: Sendable {
     }
 
     /// Ends gracefully: no more connections, running requests are answered, everything accepted is written. Blocks for
-    /// up to `ServerOptions.shutdownGraceSeconds` and the writer's last batch; a second call does nothing.
+    /// up to `ServerOptions.shutdownGraceSeconds` and the writer's last batch, which a disk that does not answer may prolong;
+    /// a second call does nothing.
     public func stop() {
         guard !isStopped.exchange(true, ordering: .acquiringAndReleasing) else { return }
         shared.isStopping.store(true, ordering: .releasing)
+        // Whoever looks after the server is in here now.
+        let isDone = DispatchSemaphore(value: 0)
+        let lookout = try? SystemPrimitives.Thread.start("lookout", with: isDone) { [self] isDone in
+            while isDone.wait(timeout: .now() + .milliseconds(250)) == .timedOut { refuseLate() }
+        }
         server.stop()
         server.join()
         // The worker hands over to the writer, so it ends first.
         shared.worker.stop()
         worker.join()
+        // From here on nobody waits for an answer.
+        isDone.signal()
+        lookout?.join()
         shared.queue.stop()
         writer.join()
     }
 }
 
-/// Parts the writer's answers by loop: one post for each loop and batch.
+/// Parts the writer's answers by loop: one post for each loop and batch. From any thread.
 private struct Delivery: Sendable {
     let mailboxes: [Mailbox<LoopState>]
     let shared: ServerShared

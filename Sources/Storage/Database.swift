@@ -42,6 +42,10 @@ public struct Database: Sendable {
         /// How long a start of a server waits for `serve.lock`, and a command for `write.lock`.
         public var lockWait = Duration.seconds(10)
 
+        /// Asked again and again while `lockWait` runs: whether to wait is of no use any more, as where a start is told to end.
+        /// Then it fails as if that time were over.
+        public var isWaitGivenUp: @Sendable () -> Bool = { false }
+
         /// How long a job of the server waits in all: for its turn, for `write.lock`, for a stranger's lock on the database.
         public var batchWait = Duration.seconds(2)
 
@@ -116,7 +120,7 @@ public struct Database: Sendable {
     /// - Throws: `busy` after the wait; `access`; what `body` throws.
     public func holdingKeys<R>(waits: Bool, _ body: () throws -> R) throws -> R? {
         let lock = try FileLock.open(keysLockPath)
-        guard try lock.acquire(waiting: waits ? options.lockWait : .zero) else {
+        guard try lock.acquire(waiting: waits ? options.lockWait : .zero, unless: options.isWaitGivenUp) else {
             if waits { throw keysAreHeld() }
             return nil
         }
@@ -156,7 +160,7 @@ public struct Database: Sendable {
     ) throws -> Writer<Ticket, Reply> {
         try checkFolder(isMade: true)
         let serveLock = try FileLock.open(serveLockPath)
-        guard try serveLock.acquire(waiting: options.lockWait) else {
+        guard try serveLock.acquire(waiting: options.lockWait, unless: options.isWaitGivenUp) else {
             throw StorageError(.served, "another server (pid \(pid(of: serveLock))) already serves \(folder)")
         }
         serveLock.writeOwner()
@@ -282,7 +286,7 @@ public struct Database: Sendable {
     }
 
     func acquire(_ writeLock: borrowing FileLock) throws(StorageError) {
-        guard try writeLock.acquire(waiting: options.lockWait) else {
+        guard try writeLock.acquire(waiting: options.lockWait, unless: options.isWaitGivenUp) else {
             throw StorageError(.busy, "another process holds \(writeLockPath) for more than \(options.lockWait)")
         }
     }

@@ -71,16 +71,27 @@ struct FileLock: ~Copyable {
     }
 
     /// Takes the lock, asking again and again for as long as `wait` says; false when somebody else still has it then.
-    func acquire(waiting wait: Duration, isShared: Bool = false) throws(StorageError) -> Bool {
-        try acquire(until: MonotonicClock.nanoseconds() &+ wait.nanoseconds, isShared: isShared)
+    ///
+    /// - Parameter isGivenUp: asked before each pause, whether to wait is of no use any more: then its time is over.
+    func acquire(
+        waiting wait: Duration,
+        isShared: Bool = false,
+        unless isGivenUp: () -> Bool = { false }
+    ) throws(StorageError) -> Bool {
+        let end = MonotonicClock.nanoseconds() &+ wait.nanoseconds
+        return try acquire(until: end, isShared: isShared, unless: isGivenUp)
     }
 
     /// The same until a moment of the monotonic clock; asks once also where that is over.
-    func acquire(until end: UInt64, isShared: Bool = false) throws(StorageError) -> Bool {
+    func acquire(
+        until end: UInt64,
+        isShared: Bool = false,
+        unless isGivenUp: () -> Bool = { false }
+    ) throws(StorageError) -> Bool {
         var pause: UInt32 = 200
         while try !tryAcquire(isShared: isShared) {
             let now = MonotonicClock.nanoseconds()
-            if now >= end { return false }
+            if now >= end || isGivenUp() { return false }
             usleep(min(pause, UInt32(clamping: (end - now) / 1000 + 1)))
             pause = min(pause * 2, 5000)
         }

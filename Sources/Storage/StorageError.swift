@@ -59,6 +59,9 @@ public struct StorageError: Error, Hashable, Sendable, CustomStringConvertible {
     /// What kind of failure it is.
     public let category: Category
 
+    /// Whether it is nothing but somebody else's lock.
+    public var isLockHeld: Bool { category == .busy || category == .served }
+
     /// SQLite's extended result code, or `errno` for a failed system call; 0 when there is none.
     public let code: Int32
 

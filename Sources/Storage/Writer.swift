@@ -61,6 +61,8 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
     var spent: UInt64 = 0
     /// The files as they were opened; `nil` before the start is over.
     var files: HeldFiles?
+    /// Since when write.lock was wanted while nothing waited, and somebody else had it; monotonic nanoseconds.
+    var lockWantedSince: UInt64?
     /// Whether another server may have served since this one last looked.
     var isDisplaced = false
     /// What the next transaction has to begin with; `nil` once that is committed.
@@ -87,6 +89,7 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
         self.settings = settings
         self.isNewDatabase = isNew
         owed = starting
+        queue.setPatience(database.options.batchWait)
         queue.report { $0.lastTriedAt = MonotonicClock.nanoseconds() }
     }
 

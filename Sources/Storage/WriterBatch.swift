@@ -9,6 +9,7 @@ extension Writer {
         _ deliver: (inout [Answer]) -> Void
     ) {
         guard begin(&batch, &answers, deliver) else { return }
+        queue.beginStep()
         let start = MonotonicClock.nanoseconds()
         var outcome = run(&batch, into: &answers)
         if case .lost(let error) = outcome {
@@ -44,6 +45,7 @@ extension Writer {
         // Jobs that came to nothing let go of what they hold before anybody is told.
         batch.removeAll(keepingCapacity: true)
         deliver(&answers)
+        queue.beginStep()
         checkpointIfDue()
         writeLock.release()
     }
@@ -69,6 +71,7 @@ extension Writer {
     ) -> Bool {
         let wait = database.options.batchWait.nanoseconds
         while true {
+            queue.beginStep()
             refuseLate(&answers, deliver)
             if let first = queue.take(charging: takeSpent()) { batch.append(first) }
             guard let deadline = batch.first.map({ $0.arrivedAt &+ wait }) else { return false }
@@ -93,15 +96,10 @@ extension Writer {
     /// Answers jobs that waited too long for their turn: nobody waits for a writer that is busy longer than for one that
     /// is locked out.
     private mutating func refuseLate(_ answers: inout [Answer], _ deliver: (inout [Answer]) -> Void) {
-        var late = jobsLate(in: 0)
-        if late.isEmpty { return }
-        let count = late.count
-        queue.report { status in
-            status.jobs += count
-            status.late += count
-        }
-        let error = StorageError(.unavailable, "the writer did not come to it within \(database.options.batchWait)")
-        refuse(&late, error, &answers, deliver)
+        answers = queue.refuseLate()
+        if answers.isEmpty { return }
+        deliver(&answers)
+        answers.removeAll(keepingCapacity: true)
     }
 
     /// The jobs whose time is over in so many nanoseconds.
@@ -210,6 +208,7 @@ extension Writer {
 
     /// One job in a transaction of its own, after its batch was lost; what fails now is its answer.
     private mutating func runAlone(_ submission: Submission, into answers: inout [Answer]) -> Outcome {
+        queue.beginStep()
         var hasChanges = false
         var own: [Answer] = []
         var outcome: Outcome

@@ -48,6 +48,7 @@ extension Writer {
     mutating func lock(until deadline: UInt64?) throws(StorageError) -> Bool {
         do throws(StorageError) {
             guard try takeWriteLock(until: deadline) else { return false }
+            lockWantedSince = nil
         } catch {
             throw Self.untilMended(error)
         }

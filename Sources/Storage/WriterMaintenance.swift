@@ -58,13 +58,32 @@ extension Writer {
     /// be, writing is tried again.
     private mutating func look() {
         do {
-            guard try lock(until: nil) else { return }
+            guard try lockInPassing() else { return }
             writeLock.release()
         } catch {
             report(0, error)
             return
         }
         if queue.status().trouble != nil { probe() }
+    }
+
+    /// Takes the lock, on which nobody waits at this moment.
+    ///
+    /// - Returns: false where somebody else has it.
+    /// - Throws: `busy` where somebody has had it for longer than a write may wait: whoever came to write would be refused.
+    private mutating func lockInPassing() throws(StorageError) -> Bool {
+        if try lock(until: nil) { return true }
+        let now = MonotonicClock.nanoseconds()
+        guard let since = lockWantedSince else {
+            lockWantedSince = now
+            return false
+        }
+        // From one look to the next it may have been free often, as between the portions of an import. So the last part of
+        // the time is waited for it, like a write would; jobs that come meanwhile need the same lock. Once that was told,
+        // each look tries but once.
+        let wait = database.options.batchWait.nanoseconds
+        if queue.status().trouble == nil, try lock(until: max(since &+ wait, now &+ wait / 4)) { return true }
+        throw StorageError(.busy, "another process holds \(database.writeLockPath)")
     }
 
     /// Proves that writing works, and, where the file was found damaged, that it can be read by somebody who remembers

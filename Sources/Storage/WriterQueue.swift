@@ -49,6 +49,10 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
         var isAsleep = false
         var isProbeWanted = false
         var isLookWanted = false
+        /// How long a job may wait for its turn, and a step of the writer last; `nil` before there is a writer.
+        var patience: Duration?
+        /// When the writer began the step that it is at, by the queue's clock; `nil` while it waits for work.
+        var busySince: UInt64?
         var status = WriterStatus()
     }
 
@@ -103,15 +107,38 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
         wake { state in state.isStopped = true }
     }
 
+    /// Takes out the jobs that have waited for their turn as long as they may: they were not run and never will be.
+    ///
+    /// The writer does so between its transactions. To be called about once a second by somebody else, too: a writer that
+    /// waits for a disk cannot. What it is at is not among them: nobody knows what becomes of that before the disk answers.
+    ///
+    /// - Returns: their answers, to be delivered by the caller.
+    public func refuseLate() -> [Answer] {
+        let now = clock()
+        let (late, patience) = state.withLock { state -> ([Submission], Duration?) in
+            let patience = state.patience
+            let late = state.waiting.removeFirst { Self.isOver(patience, since: $0.arrivedAt, at: now) }
+            state.status.jobs += late.count
+            state.status.late += late.count
+            return (late, patience)
+        }
+        guard !late.isEmpty, let patience else { return [] }
+        let error = StorageError(.unavailable, "the writer did not come to it within \(patience)")
+        return late.map { Answer(ticket: $0.ticket, result: .failure(error)) }
+    }
+
     /// How the writer is, for `/ready` and the metrics.
     ///
     /// - Parameter age: where the newest news is older, the writer is asked for a probe: a commit that changes nothing.
     ///   Its outcome is in the next status. `nil`: the writer is left alone.
     public func status(probingAfter age: Duration? = nil) -> WriterStatus {
-        let now = MonotonicClock.nanoseconds()
+        let (now, moment) = (MonotonicClock.nanoseconds(), clock())
         let (status, isOld) = state.withLock { state -> (WriterStatus, Bool) in
             var status = state.status
             status.waiting = state.waiting.count
+            if let since = state.busySince, Self.isOver(state.patience, since: since, at: moment) {
+                status.stall = Self.stall
+            }
             guard let age, !state.isProbeWanted else { return (status, false) }
             return (status, status.lastTriedAt.map { now >= $0 &+ age.nanoseconds } ?? true)
         }
@@ -129,6 +156,15 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
         report { $0.damage = error }
     }
 
+    private static var stall: StorageError {
+        StorageError(.unavailable, "the writer is stuck at one step, as where a disk does not answer")
+    }
+
+    private static func isOver(_ patience: Duration?, since moment: UInt64, at now: UInt64) -> Bool {
+        guard let patience else { return false }
+        return now > moment && now - moment >= patience.nanoseconds
+    }
+
     private func wake(_ change: (inout State) -> Void) {
         let isAsleep = state.withLock { state -> Bool in
             change(&state)
@@ -140,13 +176,25 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
 
     // MARK: The writer's side
 
+    /// Says how long a job may wait for its turn, and a step of the writer last before it is told.
+    func setPatience(_ patience: Duration) { state.withLock { $0.patience = patience } }
+
+    /// The writer begins another step of its work: none of them may last.
+    func beginStep() {
+        let now = clock()
+        state.withLock { $0.busySince = now }
+    }
+
     /// Waits for something to do: a job, until `deadline` (monotonic nanoseconds; `nil`: forever), or the end.
     func waitForWork(until deadline: UInt64?) -> Wake {
         while true {
+            let moment = clock()
             let wake = state.withLock { state -> Wake? in
+                state.busySince = moment
                 if !state.waiting.isEmpty { return .jobs }
+                if !state.isStopped && (state.isProbeWanted || state.isLookWanted) { return .idle }
+                state.busySince = nil
                 if state.isStopped { return .stopped }
-                if state.isProbeWanted || state.isLookWanted { return .idle }
                 state.isAsleep = true
                 return nil
             }
@@ -162,7 +210,10 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
                     defer { state.isAsleep = false }
                     return state.isAsleep
                 }
-                if isStillAsleep { return .idle }
+                if isStillAsleep {
+                    beginStep()
+                    return .idle
+                }
                 bell.wait()  // somebody saw us asleep just now, and rings
             }
         }
@@ -211,6 +262,8 @@ public struct WriterStatus: Sendable {
     public internal(set) var lastError: StorageError?
     /// As what the file was found damaged, since it was last found well.
     public internal(set) var damage: StorageError?
+    /// Set while the writer is at one step for longer than a job may wait, as where a disk does not answer.
+    public internal(set) var stall: StorageError?
     /// The size of the write-ahead log's file, in bytes.
     public internal(set) var walBytes: Int64 = 0
     /// Jobs that wait at this moment.
@@ -239,9 +292,9 @@ public struct WriterStatus: Sendable {
     public internal(set) var hasStopped = false
 
     /// What keeps the database from being used as it should; `nil`: nothing is known.
-    public var trouble: StorageError? { damage ?? lastError }
+    public var trouble: StorageError? { damage ?? stall ?? lastError }
 
-    /// Whether writing worked when it was last tried, and nobody found the file damaged.
+    /// Whether writing worked when it was last tried, is not stuck, and nobody found the file damaged.
     public var isReady: Bool { trouble == nil && lastTriedAt != nil && !hasStopped }
 
     /// Whether the log is larger than 256 MiB, which deserves a warning: something keeps reading an old snapshot.

@@ -1,5 +1,6 @@
 #include "CFaultyVFS.h"
 
+#include <pthread.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -15,6 +16,9 @@ typedef struct {
     atomic_llong slept;
     atomic_int syncs;
     atomic_llong limit;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    int is_holding, held;
 } faulty_vfs;
 
 typedef struct {
@@ -48,8 +52,17 @@ static int f_write(sqlite3_file *f, const void *b, int n, sqlite3_int64 o) {
     return real_file(f)->pMethods->xWrite(real_file(f), b, n, o);
 }
 static int f_truncate(sqlite3_file *f, sqlite3_int64 n) { return real_file(f)->pMethods->xTruncate(real_file(f), n); }
+static void wait_while_held(faulty_vfs *vfs) {
+    pthread_mutex_lock(&vfs->mutex);
+    vfs->held++;
+    pthread_cond_broadcast(&vfs->changed);
+    while (vfs->is_holding) pthread_cond_wait(&vfs->changed, &vfs->mutex);
+    vfs->held--;
+    pthread_mutex_unlock(&vfs->mutex);
+}
 static int f_sync(sqlite3_file *f, int flags) {
     faulty_file *file = (faulty_file *)f;
+    if (file->is_log) wait_while_held(file->owner);
     int code = real_file(f)->pMethods->xSync(real_file(f), flags);
     if (file->is_log) {
         atomic_fetch_add(&file->owner->syncs, 1);
@@ -114,6 +127,8 @@ void faulty_vfs_register(const char *name) {
     vfs->vfs.xOpen = v_open;
     vfs->vfs.xSleep = v_sleep;
     vfs->real = real;
+    pthread_mutex_init(&vfs->mutex, NULL);
+    pthread_cond_init(&vfs->changed, NULL);
     if (sqlite3_vfs_register(&vfs->vfs, 0) != SQLITE_OK) abort();
 }
 
@@ -139,5 +154,18 @@ long long faulty_vfs_slept(const char *name) { return atomic_exchange(&find(name
 void faulty_vfs_limit(const char *name, long long bytes) { atomic_store(&find(name)->limit, bytes); }
 int faulty_vfs_left(const char *name) {
     return atomic_load(&find(name)->failing_syncs) + atomic_load(&find(name)->failing_writes);
+}
+void faulty_vfs_hold_syncs(const char *name, int is_holding) {
+    faulty_vfs *vfs = find(name);
+    pthread_mutex_lock(&vfs->mutex);
+    vfs->is_holding = is_holding;
+    pthread_cond_broadcast(&vfs->changed);
+    pthread_mutex_unlock(&vfs->mutex);
+}
+void faulty_vfs_await_sync(const char *name) {
+    faulty_vfs *vfs = find(name);
+    pthread_mutex_lock(&vfs->mutex);
+    while (!vfs->held) pthread_cond_wait(&vfs->changed, &vfs->mutex);
+    pthread_mutex_unlock(&vfs->mutex);
 }
 int faulty_vfs_syncs(const char *name) { return atomic_load(&find(name)->syncs); }

@@ -76,12 +76,15 @@ struct Catalog: Sendable {
 
     /// Makes the catalog in a new database, and the writer behind it.
     ///
-    /// - Parameter guarded: the clock of requests and commits, in place of the one that tests set.
+    /// - Parameters:
+    ///   - guarded: the clock of requests and commits, in place of the one that tests set.
+    ///   - queueClock: what the writer's queue measures waiting times by.
     static func open(
         settings: ProductSettings = ProductSettings(),
         queueCapacity: Int = 4096,
         guarded: GuardedClock? = nil,
-        vfs: String? = nil
+        vfs: String? = nil,
+        queueClock: (@Sendable () -> UInt64)? = nil
     ) throws -> sending OpenCatalog {
         let folder = try TemporaryFolder()
         let clock = SettableClock(start)
@@ -97,7 +100,7 @@ struct Catalog: Sendable {
             options.vfs = vfs
         }
         let database = Database(folder: folder.path, options: options)
-        let queue = APIWriterQueue(capacity: queueCapacity)
+        let queue = APIWriterQueue(capacity: queueCapacity, clock: queueClock)
         let writer = try database.openForServing(queue)
         let services = Services(keys: try DataKeys.random(), clock: guarded ?? clock)
         let vendor = try Vendor(id: .fresh(), slug: Slug("acme"), name: "Acme")

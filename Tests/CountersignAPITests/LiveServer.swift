@@ -24,11 +24,12 @@ final class LiveServer: Sendable {
         _ plan: @Sendable (inout Plan) throws -> Void = { _ in },
         settings: ProductSettings = ProductSettings(),
         vfs: String? = nil,
+        queueClock: (@Sendable () -> UInt64)? = nil,
         limits: RateLimits = RateLimits(),
         options change: (inout ServerOptions) -> Void = { _ in },
         setUp: @Sendable (borrowing WriteTransaction, Catalog) throws -> Void = { _, _ in }
     ) throws {
-        let opened = try Catalog.open(settings: settings, vfs: vfs)
+        let opened = try Catalog.open(settings: settings, vfs: vfs, queueClock: queueClock)
         catalog = opened.catalog
         let catalog = catalog
         licenses = try opened.writer.write { db in

@@ -286,6 +286,51 @@ private struct Meddler {
         #expect(try Data(contentsOf: URL(filePath: meddler.log)) == before)
     }
 
+    @Test("a stranger who keeps write.lock makes the server unready though nobody writes, until he lets go")
+    func keptLock() throws {
+        let folder = try TemporaryFolder()
+        let database = Database(folder: folder.path, options: .test())
+        let queue = Queue.still()
+        let writing = try Thread.start("writer", with: try database.openForServing(queue)) { writer in
+            writer.run(deliver: { _ in }, abort: { _ in })
+        }
+
+        let stranger = try Stranger(folder.path + "/write.lock")
+        while queue.status().isReady { queue.look() }
+        let trouble = queue.status().trouble
+        stranger.release()
+        while !queue.status().isReady { queue.look() }
+        queue.stop()
+        writing.join()
+
+        #expect(trouble?.category == .busy)
+    }
+
+    @Test("a stranger who has write.lock for less time than a write may wait is no trouble")
+    func passingLock() throws {
+        let folder = try TemporaryFolder()
+        var options = Database.Options.test()
+        options.batchWait = .seconds(60)
+        let queue = Queue.still()
+        let database = Database(folder: folder.path, options: options)
+        let writing = try Thread.start("writer", with: try database.openForServing(queue)) { writer in
+            writer.run(deliver: { _ in }, abort: { _ in })
+        }
+        let stranger = try Stranger(folder.path + "/write.lock")
+
+        // A look that finds it held, and one that waits for it: only when it was let go of is there a commit to see.
+        let tried = queue.status(probingAfter: .zero).commits
+        for _ in 0..<100 { queue.look() }
+        let held = queue.status()
+        stranger.release()
+        while queue.status(probingAfter: .zero).commits == tried { queue.look() }
+        let after = queue.status()
+        queue.stop()
+        writing.join()
+
+        #expect(held.isReady && after.isReady && after.trouble == nil)
+    }
+
     @Test("a file that was found damaged makes the server unready until a look at it says otherwise")
     func damage() throws {
         let folder = try TemporaryFolder()

@@ -24,6 +24,13 @@ struct ProcessSignals {
         pthread_sigmask(SIG_BLOCK, &signals, nil)
     }
 
+    /// Whether SIGTERM or SIGINT has come, and nobody has waited for it yet: a start that waits has no reason to.
+    static var isStopPending: Bool {
+        var pending = sigset_t()
+        guard sigpending(&pending) == 0 else { return false }
+        return sigismember(&pending, SIGTERM) == 1 || sigismember(&pending, SIGINT) == 1
+    }
+
     /// Waits for a signal, at most so long.
     mutating func wait(seconds: Int) -> Event {
         var limit = timespec(tv_sec: seconds, tv_nsec: 0)

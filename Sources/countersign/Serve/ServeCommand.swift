@@ -3,6 +3,7 @@ import Diagnostics
 import HTTPServer
 import Licensing
 import LicensingServices
+import Storage
 
 /// `countersign serve`.
 enum ServeCommand {
@@ -53,13 +54,17 @@ enum ServeCommand {
             try surroundings.output.standard(Array(text.utf8))
             return .printed(exitCode: 0)
         }
-        var process = try ServerProcess.start(
-            loaded.configuration,
-            context: context,
-            isDemo: invocation.isSet(demo),
-            acceptsClock: invocation.isSet(acceptClock)
-        )
-        process.run(reloading: { try load().configuration })
+        do {
+            var process = try ServerProcess.start(
+                loaded.configuration,
+                context: context,
+                isDemo: invocation.isSet(demo),
+                acceptsClock: invocation.isSet(acceptClock)
+            )
+            process.run(reloading: { try load().configuration })
+        } catch let error as StorageError where error.isLockHeld && ProcessSignals.isStopPending {
+            // It was told to end while it waited for somebody else.
+        }
         return .printed(exitCode: 0)
     }
 }

@@ -33,6 +33,7 @@ struct ServedDatabase {
             options = Database.Options(date: { (last) throws(StorageError) in try system.date(after: last) })
         }
         options.lockWait = .seconds(configuration.lockWaitSeconds)
+        options.isWaitGivenUp = { ProcessSignals.isStopPending }
         database = Database(folder: configuration.data, options: options)
         self.acceptsClock = acceptsClock
     }

@@ -27,6 +27,12 @@ long long faulty_vfs_slept(const char *name);
 /// From now on a write-ahead log may not grow beyond that many bytes: a write past them fails with SQLITE_FULL.
 void faulty_vfs_limit(const char *name, long long bytes);
 
+/// With 1: whoever syncs a write-ahead log waits from now on, as on a disk that does not answer. With 0: they go on.
+void faulty_vfs_hold_syncs(const char *name, int is_holding);
+
+/// Returns when somebody waits in such a sync.
+void faulty_vfs_await_sync(const char *name);
+
 /// How many failures are still to come.
 int faulty_vfs_left(const char *name);
 
