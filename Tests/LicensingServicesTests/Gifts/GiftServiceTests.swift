@@ -211,6 +211,6 @@ import Testing
         #expect(found.0 == kept)
         #expect(found.1 == nil)
         #expect(try shop.grants("mac", at: Shop.day(91)) == ["export gift"])
-        #expect(try shop.database.integrityFindings() == [])
+        #expect(try shop.database.integrity().findings == [])
     }
 }
