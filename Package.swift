@@ -124,7 +124,7 @@ let package = Package(
             dependencies: [
                 "CountersignAPI", "HTTPServer", "LicensingServices", "Licensing", "Storage", "Bundles", "StrictJSON",
                 "Cryptography", "CountersignWire", "Diagnostics", "AppStore", "StoreTestSupport", "Administration",
-                "CSQLite", "CFaultyVFS", "CFailingMemory",
+                "CSQLite", "CFaultyVFS", "CFailingMemory", "SystemPrimitives",
             ]
         ),
         .testTarget(

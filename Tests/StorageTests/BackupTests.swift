@@ -41,13 +41,13 @@ import Testing
             while !isOver.withLock({ $0 }) {
                 ticket += 1
                 var waiting: [Queue.Submission] = [.insert("n\(ticket)", ticket: ticket, note: 2000)]
-                while !queue.submit(&waiting) {}
+                wait { queue.submit(&waiting) }
             }
         }
 
         for round in 0..<10 {
             // Where nothing is acknowledged, nothing is compared.
-            while acknowledged.withLock({ $0.count }) <= round {}
+            wait { acknowledged.withLock { $0.count } > round }
             let before = acknowledged.withLock { $0 }
             let file = backup + "\(round)"
             let summary = try database.backUp(to: file)
