@@ -50,6 +50,7 @@ let package = Package(
                 .embedInCode("0011_create_seat_indexes.sql"),
                 .embedInCode("0012_count_seats.sql"),
                 .embedInCode("0013_create_notification_index.sql"),
+                .embedInCode("0014_read_known_codes.sql"),
             ]
         ),
         .target(name: "Storage", dependencies: ["CSQLite", "CSystem", "SystemPrimitives", "Licensing", "Migrations"]),
@@ -123,7 +124,7 @@ let package = Package(
             dependencies: [
                 "CountersignAPI", "HTTPServer", "LicensingServices", "Licensing", "Storage", "Bundles", "StrictJSON",
                 "Cryptography", "CountersignWire", "Diagnostics", "AppStore", "StoreTestSupport", "Administration",
-                "CSQLite", "CFaultyVFS", "CFailingMemory",
+                "CSQLite", "CFaultyVFS", "CFailingMemory", "SystemPrimitives",
             ]
         ),
         .testTarget(

@@ -37,5 +37,6 @@ public struct Migration: Hashable, Sendable {
             name: "0013_create_notification_index",
             sql: PackageResources._013_create_notification_index_sql
         ),
+        Migration(name: "0014_read_known_codes", sql: PackageResources._014_read_known_codes_sql),
     ]
 }

@@ -240,7 +240,7 @@ def idle(binary, folder, options, report):
 
 def deaf(binary, folder, options, report):
     """Clients that ask and never read."""
-    count, seconds = (200, 30) if options.full else (24, 5)
+    count, seconds = (200, 30) if options.full else (24, 8)
     server = Server(binary, folder, licenses=1, limits_idle_seconds=seconds, limits_header_seconds=seconds)
     ask = f"GET /v1/config HTTP/1.1\r\nHost: load\r\nAuthorization: Bearer {server.shop.token}\r\n\r\n".encode()
     status, content, _ = server.call("GET", "/v1/config", token=server.shop.token)

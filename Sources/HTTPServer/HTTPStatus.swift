@@ -21,8 +21,6 @@ public struct HTTPStatus: Hashable, Sendable {
     public static let badRequest = HTTPStatus(400)
     /// 401
     public static let unauthorized = HTTPStatus(401)
-    /// 402
-    public static let paymentRequired = HTTPStatus(402)
     /// 403
     public static let forbidden = HTTPStatus(403)
     /// 404
@@ -43,8 +41,6 @@ public struct HTTPStatus: Hashable, Sendable {
     public static let unsupportedMediaType = HTTPStatus(415)
     /// 417
     public static let expectationFailed = HTTPStatus(417)
-    /// 422
-    public static let unprocessableContent = HTTPStatus(422)
     /// 429
     public static let tooManyRequests = HTTPStatus(429)
     /// 431

@@ -36,12 +36,6 @@ public enum SigningKeyEntity: IdentifiedEntity {
     public static let identifierPrefix = "key_"
 }
 
-/// Names a row of the audit log.
-public enum AuditEntryEntity: IdentifiedEntity {
-    /// `aud_`
-    public static let identifierPrefix = "aud_"
-}
-
 /// Names a meter.
 public enum MeterEntity: IdentifiedEntity {
     /// `mtr_`
@@ -72,8 +66,6 @@ public typealias StoreConnectionID = Identifier<StoreConnectionEntity>
 public typealias CredentialID = Identifier<CredentialEntity>
 /// `key_…`
 public typealias SigningKeyID = Identifier<SigningKeyEntity>
-/// `aud_…`
-public typealias AuditEntryID = Identifier<AuditEntryEntity>
 /// `mtr_…`
 public typealias MeterID = Identifier<MeterEntity>
 /// `ofr_…`

@@ -18,6 +18,9 @@ struct Connection: ~Copyable {
         case writing
         /// Only reads.
         case reading
+        /// Only reads, from a file that is opened for writing where that is possible: of one opened for reading SQLite does
+        /// not even parse the `CHECK` constraints.
+        case examining
     }
 
     private let handle: OpaquePointer
@@ -109,7 +112,7 @@ struct Connection: ~Copyable {
                 PRAGMA synchronous=\(synchronous.rawValue); PRAGMA wal_autocheckpoint=0;
                 """
             )
-            if role == .reading { try execute("PRAGMA query_only=ON") }
+            if role != .writing { try execute("PRAGMA query_only=ON") }
         } catch {
             // The first look into the file finds what it is.
             throw error.category == .notOurs ? Migrator.notOurs(path) : error
@@ -133,6 +136,9 @@ struct Connection: ~Copyable {
         let bytes = cs_sqlite3_log_bytes(handle)
         return bytes < 0 ? nil : bytes
     }
+
+    /// Whether the file could only be opened for reading: asked for more, SQLite takes what it gets.
+    var isOpenForReadingAlone: Bool { sqlite3_db_readonly(handle, "main") != 0 }
 
     /// Runs any number of statements without parameters; not cached.
     func execute(_ sql: String) throws(StorageError) {

@@ -61,6 +61,14 @@ public struct Examination: Sendable {
     public let servedBy: Int32?
 }
 
+/// What a look at the whole database found.
+public struct Integrity: Sendable {
+    /// What is wrong, a line each; empty: sound.
+    public let findings: [String]
+    /// Whether the schema's `CHECK` constraints were looked at, too: SQLite does that only where it may write to the file.
+    public let areConstraintsChecked: Bool
+}
+
 extension Database {
     /// Looks at the folder's files, their owners and modes, and the file system.
     ///
@@ -104,16 +112,29 @@ extension Database {
         return found
     }
 
-    /// What is wrong with the database's structure: SQLite's integrity check, and references to nothing. Empty: sound.
+    /// What is wrong with the database's structure, its rows by the schema's rules among it, and references to nothing.
     ///
-    /// Reads the whole file.
+    /// Reads the whole file and changes nothing, beside a server that runs, too.
     ///
     /// - Throws: `StorageError` when it cannot be opened or read.
-    public func integrityFindings() throws(StorageError) -> [String] {
+    public func integrity() throws(StorageError) -> Integrity {
         guard try exists() else { throw StorageError(.access, code: ENOENT, "there is no database at \(path)") }
-        let connection = try Connection.open(path, .reading, waiting: .seconds(5), vfs: options.vfs)
+        do throws(StorageError) {
+            return try integrity(as: .examining)
+        } catch {
+            guard error.category == .io else { throw error }
+            // What cannot be opened for writing may still be read.
+            return try integrity(as: .reading)
+        }
+    }
+
+    private func integrity(as role: Connection.Role) throws(StorageError) -> Integrity {
+        let connection = try Connection.open(path, role, waiting: .seconds(5), vfs: options.vfs)
         try Migrator(options).requireOurs(connection, path)
-        return try Database.findings(connection)
+        return Integrity(
+            findings: try Database.findings(connection),
+            areConstraintsChecked: !connection.isOpenForReadingAlone
+        )
     }
 
     /// The migrations that ran, and those this binary would still run, each oldest first.

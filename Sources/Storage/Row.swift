@@ -98,9 +98,6 @@ public struct Row: ~Copyable {
     /// The next column's integer as an `Int`.
     public mutating func int() throws(StorageError) -> Int { Int(try integer()) }
 
-    /// The next column's integer as an `Int`, or `nil` for NULL.
-    public mutating func intOrNil() throws(StorageError) -> Int? { try integerOrNil().map { Int($0) } }
-
     /// The next column as a boolean: 0 is false, 1 is true, anything else is thrown.
     public mutating func bool() throws(StorageError) -> Bool {
         switch try integer() {

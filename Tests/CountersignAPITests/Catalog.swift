@@ -8,6 +8,7 @@ import LicensingServices
 import Storage
 import StrictJSON
 import Synchronization
+import SystemPrimitives
 import Testing
 
 @testable import CountersignAPI
@@ -100,7 +101,9 @@ struct Catalog: Sendable {
             options.vfs = vfs
         }
         let database = Database(folder: folder.path, options: options)
-        let queue = APIWriterQueue(capacity: queueCapacity, clock: queueClock)
+        // Nor is a job late in it, or a batch too long: its clock stands still.
+        let now = MonotonicClock.nanoseconds()
+        let queue = APIWriterQueue(capacity: queueCapacity, clock: queueClock ?? { now })
         let writer = try database.openForServing(queue)
         let services = Services(keys: try DataKeys.random(), clock: guarded ?? clock)
         let vendor = try Vendor(id: .fresh(), slug: Slug("acme"), name: "Acme")

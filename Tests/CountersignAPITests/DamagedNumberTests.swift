@@ -48,25 +48,6 @@ import Testing
     }
 
     @Test(
-        "what refers to nothing, or would not be one member of what is signed, is trouble: no bundle lacks a right or adds one",
-        arguments: [
-            "DELETE FROM licenses", "DELETE FROM plans", "DELETE FROM license_keys; DELETE FROM licenses",
-            #"UPDATE products SET extra = '0},"grants":[],"settings":{"a":1'"#, "UPDATE products SET extra = '1'",
-            "UPDATE products SET extra = '{'", "UPDATE products SET extra = '{}{}'",
-        ]
-    )
-    func meaningless(change: String) throws {
-        let scene = try DamageScene.standard.get()
-        let copy = try scene.copy()
-        try copy.execute("PRAGMA foreign_keys=OFF; \(change); UPDATE state SET version = version + 1")
-        var api = try TestAPI.reopen(copy.catalog)
-
-        let answer = api.post("/v1/sync", #"{"install_id":"\#(installID(1))"}"#)
-
-        #expect(answer.status >= 500 && answer.verdict == "unknown" && answer["bundle"] == nil, "\(answer.text)")
-    }
-
-    @Test(
         "each table that holds numbers has a row, each route is called, and each call and command works while all is whole"
     )
     func whole() throws {
@@ -257,7 +238,7 @@ struct DamageCopy {
     }
 
     /// Runs SQL on the file behind everybody's back.
-    func execute(_ sql: String) throws {
+    private func execute(_ sql: String) throws {
         var handle: OpaquePointer?
         defer { sqlite3_close(handle) }
         try #require(sqlite3_open(catalog.database.path, &handle) == SQLITE_OK)

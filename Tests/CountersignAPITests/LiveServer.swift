@@ -7,9 +7,22 @@ import Licensing
 import LicensingServices
 import Storage
 import StrictJSON
+import SystemPrimitives
 import Testing
 
 @testable import CountersignAPI
+
+/// Asks again and again until it is so, for ten minutes at most.
+func wait(_ place: SourceLocation = #_sourceLocation, for isSo: () throws -> Bool) rethrows {
+    let end = MonotonicClock.nanoseconds() + 600_000_000_000
+    while try !isSo() {
+        guard MonotonicClock.nanoseconds() < end else {
+            Issue.record("it never came to that", sourceLocation: place)
+            return
+        }
+        sched_yield()
+    }
+}
 
 /// A server on a free port, with the catalog of these tests.
 final class LiveServer: Sendable {

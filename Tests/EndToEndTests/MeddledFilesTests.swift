@@ -28,12 +28,12 @@ import Testing
 
         try FileManager.default.moveItem(atPath: database, toPath: away)
         #expect(try await activate("install-while-it-is-away") == 503)
-        while try await isReady(server) {}
-        while try told("database_unusable") == 0 {}
+        try await wait { try await !isReady(server) }
+        try await wait { try told("database_unusable") > 0 }
         #expect(try await activate("install-while-it-is-away-still") == 503)
         let asked = try await server.post("/v1/validate", token: token, ["license_key": key])
         try FileManager.default.moveItem(atPath: away, toPath: database)
-        while try await !isReady(server) {}
+        try await wait { try await isReady(server) }
 
         #expect(asked.status == 200 && asked.json["code"] as? String == "VALID")
         #expect(try await activate("install-after-it-came-back") == 200)

@@ -3,6 +3,18 @@ import FoundationNetworking
 import Synchronization
 import Testing
 
+/// Asks again and again until it is so, for ten minutes at most.
+func wait(_ place: SourceLocation = #_sourceLocation, for isSo: () async throws -> Bool) async rethrows {
+    let end = ContinuousClock.now + .seconds(600)
+    while try await !isSo() {
+        guard ContinuousClock.now < end else {
+            Issue.record("it never came to that", sourceLocation: place)
+            return
+        }
+        await Task.yield()
+    }
+}
+
 /// The built executable, run as a process with an environment of its own in a folder of its own.
 final class Program {
     let folder: String

@@ -62,8 +62,7 @@ import Testing
             PurchaseEntity.identifierPrefix, GiftEntity.identifierPrefix, TrialEntity.identifierPrefix,
             StoreConnectionEntity.identifierPrefix, CredentialEntity.identifierPrefix,
             SigningKeyEntity.identifierPrefix,
-            AuditEntryEntity.identifierPrefix, MeterEntity.identifierPrefix, OfferEntity.identifierPrefix,
-            SpendTierEntity.identifierPrefix,
+            MeterEntity.identifierPrefix, OfferEntity.identifierPrefix, SpendTierEntity.identifierPrefix,
         ]
 
         #expect(Set(prefixes).count == prefixes.count)

@@ -41,13 +41,13 @@ import Testing
             while !isOver.withLock({ $0 }) {
                 ticket += 1
                 var waiting: [Queue.Submission] = [.insert("n\(ticket)", ticket: ticket, note: 2000)]
-                while !queue.submit(&waiting) {}
+                wait { queue.submit(&waiting) }
             }
         }
 
         for round in 0..<10 {
             // Where nothing is acknowledged, nothing is compared.
-            while acknowledged.withLock({ $0.count }) <= round {}
+            wait { acknowledged.withLock { $0.count } > round }
             let before = acknowledged.withLock { $0 }
             let file = backup + "\(round)"
             let summary = try database.backUp(to: file)
@@ -56,7 +56,7 @@ import Testing
             let writer = try other.openForServing(Queue())
             let restored = try Set(names(other))
             #expect(before.allSatisfy { restored.contains("n\($0)") })
-            #expect(try other.integrityFindings() == [])
+            #expect(try other.integrity().findings == [])
             #expect(try folder.mode(of: "backup\(round)") == 0o600)
             #expect(summary.migration == "0002_create_items" && summary.bytes > 0)
             let isNew = writer.isNewDatabase
@@ -79,7 +79,7 @@ import Testing
         #expect(category { _ = try database.backUp(to: target) } == .access)
 
         #expect(folder.names == before)
-        #expect(try database.integrityFindings() == [])
+        #expect(try database.integrity().findings == [])
     }
 
     @Test("a damaged database makes no backup, and an older one keeps its name")
@@ -102,7 +102,7 @@ import Testing
 
         #expect(try Data(contentsOf: URL(fileURLWithPath: backup)) == older)
         #expect(folder.names == ["backup", "data"])
-        #expect(try database.integrityFindings() != [])
+        #expect(try database.integrity().findings != [])
     }
 
     @Test("a restore undoes what came after, and its version is above both")

@@ -322,6 +322,6 @@ import Testing
 
         let isNew = writer.isNewDatabase
         #expect(isNew)
-        #expect(try database(Migration.all).integrityFindings() == [])
+        #expect(try database(Migration.all).integrity().findings == [])
     }
 }

@@ -56,7 +56,7 @@ import Testing
         #expect(queue.status().failedCommits == 1)
         #expect(queue.status().lastError == nil)
         #expect(try Set(names()).isSuperset(of: ["n2", "n3", "n4", "n5"]))
-        #expect(try database.integrityFindings() == [])
+        #expect(try database.integrity().findings == [])
     }
 
     @Test("two failures, then a success, then two more: no reason to end")

@@ -62,6 +62,18 @@ extension Database.Options {
 
 typealias Queue = WriterQueue<Int, Int64>
 
+/// Asks again and again until it is so, for ten minutes at most.
+func wait(_ place: SourceLocation = #_sourceLocation, for isSo: () throws -> Bool) rethrows {
+    let end = MonotonicClock.nanoseconds() + 600_000_000_000
+    while try !isSo() {
+        guard MonotonicClock.nanoseconds() < end else {
+            Issue.record("it never came to that", sourceLocation: place)
+            return
+        }
+        sched_yield()
+    }
+}
+
 extension Queue {
     /// A queue whose clock stands still: however slow the machine is, nothing in it is late, and no batch is too long.
     /// For every test that wants its jobs to be run.

@@ -188,10 +188,16 @@ private struct Meddler {
         }
 
         mishap.happen(meddler)
-        while queue.status().isReady { queue.look() }
+        wait {
+            queue.look()
+            return !queue.status().isReady
+        }
         let trouble = queue.status().trouble
         mishap.takeBack(meddler)
-        while !queue.status().isReady { queue.look() }
+        wait {
+            queue.look()
+            return queue.status().isReady
+        }
         queue.stop()
         writing.join()
 
@@ -344,12 +350,18 @@ private struct Meddler {
             Queue.Submission(ticket: 0, origin: 0) { _ in throw StorageError(.corrupt, code: 11, "malformed") }
         ]
         try #require(queue.submit(&submissions))
-        while queue.status().isReady {}
+        wait { !queue.status().isReady }
         let byJob = queue.status().damage
-        while !queue.status().isReady { queue.look() }
+        wait {
+            queue.look()
+            return queue.status().isReady
+        }
         queue.noteDamage(StorageError(.notOurs, code: 26, "file is not a database"))
         let byQuestion = queue.status()
-        while !queue.status().isReady { queue.look() }
+        wait {
+            queue.look()
+            return queue.status().isReady
+        }
         queue.noteDamage(StorageError(.corrupt, "one row alone"))
         let byRow = queue.status()
         queue.stop()

@@ -124,7 +124,7 @@ import Testing
         #expect(queue.status().lastError == nil)
         let names = try database.openReader().snapshot { db in try itemNames(db) }
         #expect(names == ["a"] + succeeded.map { "n\($0)" })
-        #expect(try database.integrityFindings() == [])
+        #expect(try database.integrity().findings == [])
     }
 
     @Test("a restore is refused, and nothing is changed, while the state of the old database cannot be read")

@@ -91,7 +91,7 @@ import Testing
                 for index in 0..<500 {
                     let ticket = number * 500 + index
                     var waiting: [Queue.Submission] = [.insert("n\(ticket)", ticket: ticket)]
-                    while !queue.submit(&waiting) {}
+                    wait { queue.submit(&waiting) }
                 }
             }
         }
@@ -115,7 +115,7 @@ import Testing
             writer.run(deliver: { _ in }, abort: { _ in })
         }
 
-        while queue.status(probingAfter: .zero).commits == 0 {}
+        wait { queue.status(probingAfter: .zero).commits > 0 }
         queue.stop()
         writing.join()
 

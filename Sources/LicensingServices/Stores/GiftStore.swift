@@ -50,7 +50,7 @@ package enum GiftStore {
         try db.first(
             """
             SELECT id, product_id, mode, install_id, license_id, customer_id, starts_at, ends_at, withdrawn_at,
-                (SELECT group_concat(feature_code, ' ') FROM gift_features WHERE gift_id = gifts.id)
+                (SELECT group_concat(code, ' ') FROM gift_codes WHERE gift_id = gifts.id)
             FROM gifts WHERE id = :id
             """,
             ["id": .id(id)],
@@ -66,7 +66,7 @@ package enum GiftStore {
         try db.all(
             """
             SELECT id, product_id, mode, install_id, license_id, customer_id, starts_at, ends_at, withdrawn_at,
-                (SELECT group_concat(feature_code, ' ') FROM gift_features WHERE gift_id = gifts.id)
+                (SELECT group_concat(code, ' ') FROM gift_codes WHERE gift_id = gifts.id)
             FROM gifts WHERE withdrawn_at IS NULL AND id IN (
                 SELECT id FROM gifts WHERE install_id = :install_id
                 UNION ALL
@@ -112,7 +112,7 @@ package enum GiftStore {
         return try db.all(
             """
             SELECT id, product_id, mode, install_id, license_id, customer_id, starts_at, ends_at, withdrawn_at,
-                (SELECT group_concat(feature_code, ' ') FROM gift_features WHERE gift_id = gifts.id)
+                (SELECT group_concat(code, ' ') FROM gift_codes WHERE gift_id = gifts.id)
             FROM gifts WHERE product_id = :product_id AND id > :cursor AND (:mode IS NULL OR mode = :mode)
                 AND (:install_id IS NULL OR install_id = :install_id)
                 AND (:license_id IS NULL OR license_id = :license_id)

@@ -109,8 +109,10 @@ extension Row {
         }
     }
 
+    /// Codes parted by one blank each; none is left out: an empty one is damage.
     mutating func featureCodes() throws -> [FeatureCode] {
-        try (textOrNil() ?? "").split(separator: " ").map { code in
+        guard let text = try textOrNil() else { return [] }
+        return try text.split(separator: " ", omittingEmptySubsequences: false).map { code in
             try decoded(code, "a feature code") { try? FeatureCode($0) }
         }.sorted()
     }
@@ -120,7 +122,8 @@ extension Row {
     /// `name=limit name=limit`; an empty limit is unlimited.
     mutating func meterLimits() throws -> [MeterName: MeterLimit] {
         var limits: [MeterName: MeterLimit] = [:]
-        for part in try (textOrNil() ?? "").split(separator: " ") {
+        guard let text = try textOrNil() else { return limits }
+        for part in text.split(separator: " ", omittingEmptySubsequences: false) {
             let (name, limit) = try decoded(part, "a meter's name and limit") { part -> (MeterName, MeterLimit)? in
                 guard let sign = part.firstIndex(of: "="), let name = try? MeterName(part[..<sign]) else { return nil }
                 let count = part[part.index(after: sign)...]

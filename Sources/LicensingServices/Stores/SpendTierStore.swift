@@ -66,7 +66,7 @@ package enum SpendTierStore {
         try db.first(
             """
             SELECT id, product_id, code, currency, threshold_milliunits, duration,
-                (SELECT group_concat(feature_code, ' ') FROM spend_tier_features WHERE tier_id = spend_tiers.id)
+                (SELECT group_concat(spend_tier_codes.code, ' ') FROM spend_tier_codes WHERE tier_id = spend_tiers.id)
             FROM spend_tiers WHERE product_id = :product_id AND code = :code
             """,
             ["product_id": .id(product), "code": .text(code.text)],
@@ -82,7 +82,7 @@ package enum SpendTierStore {
         try db.all(
             """
             SELECT id, product_id, code, currency, threshold_milliunits, duration,
-                (SELECT group_concat(feature_code, ' ') FROM spend_tier_features WHERE tier_id = spend_tiers.id)
+                (SELECT group_concat(spend_tier_codes.code, ' ') FROM spend_tier_codes WHERE tier_id = spend_tiers.id)
             FROM spend_tiers WHERE product_id = :product_id ORDER BY code
             """,
             ["product_id": .id(product)],

@@ -151,9 +151,9 @@ package enum StoreConnectionStore {
         connection.products = try db.all(
             """
             SELECT store_products.store_product_id, store_products.duration, (
-                SELECT group_concat(feature_code, ' ') FROM store_product_features
-                WHERE store_product_features.connection_id = store_products.connection_id
-                    AND store_product_features.store_product_id = store_products.store_product_id
+                SELECT group_concat(code, ' ') FROM store_product_codes
+                WHERE store_product_codes.connection_id = store_products.connection_id
+                    AND store_product_codes.store_product_id = store_products.store_product_id
             )
             FROM store_products WHERE connection_id = :id ORDER BY store_product_id
             """,
@@ -166,7 +166,7 @@ package enum StoreConnectionStore {
         )
         connection.grandfather?.features =
             try db.first(
-                "SELECT group_concat(feature_code, ' ') FROM grandfathered_features WHERE connection_id = :id",
+                "SELECT group_concat(code, ' ') FROM grandfathered_codes WHERE connection_id = :id",
                 ["id": id],
                 { row in try row.featureCodes() }
             ) ?? []

@@ -157,7 +157,7 @@ private struct TroubledServer {
 
         troubled.holdUp(until: gate)
         try troubled.client.send(troubled.request(call, 1))
-        while troubled.server.catalog.queue.status().waiting == 0 {}
+        wait { troubled.server.catalog.queue.status().waiting == 1 }
         troubled.loseBatch()
         gate.signal()
         let first = try troubled.client.receive()
@@ -183,7 +183,7 @@ private struct TroubledServer {
         let gate = DispatchSemaphore(value: 0)
         troubled.holdUp(until: gate)
         for (install, client) in clients.enumerated() { try client.send(troubled.request(call, install)) }
-        while troubled.server.catalog.queue.status().waiting < clients.count {}
+        wait { troubled.server.catalog.queue.status().waiting == clients.count }
         gate.signal()
         let statuses = try clients.map { try $0.receive().status }
 

@@ -211,6 +211,34 @@ import Testing
         #expect(found.0 == kept)
         #expect(found.1 == nil)
         #expect(try shop.grants("mac", at: Shop.day(91)) == ["export gift"])
-        #expect(try shop.database.integrityFindings() == [])
+        #expect(try shop.database.integrity().findings == [])
+    }
+
+    @Test("an install is kept unseen for a seat that it has, for one that it had, and for a purchase that it presented")
+    func ties() throws {
+        let shop = try GiftShop()
+        let installs = try Dictionary(
+            uniqueKeysWithValues: ["seated", "released", "buyer", "nobody"].map { ($0, try shop.contact($0).id) }
+        )
+        let key = try shop.issue().key
+        let other = try shop.issue().key
+        try shop.activate(key, on: "seated")
+        try shop.activate(other, on: "released")
+        try shop.present(shop.purchase("line"), by: "buyer")
+        let released: Value = .id(try #require(installs["released"]))
+        try shop.write { db in
+            _ = try db.run(
+                """
+                UPDATE activations SET released_at = activated_at, release_reason = 'deactivated'
+                WHERE install_id = :install
+                """,
+                ["install": released]
+            )
+        }
+
+        _ = try shop.write { db in try RetentionService().removeExpired(at: Shop.day(400), in: db) }
+
+        let kept = try shop.read { db in try installs.filter { try InstallStore.find($0.value, in: db) != nil } }
+        #expect(Set(kept.keys) == ["seated", "released", "buyer"])
     }
 }

@@ -178,7 +178,7 @@ import Testing
         _ = try shop.write { db in try shop.tiers.delete(code, of: shop.product, by: shop.actor(), in: db) }
         #expect(try shop.giftGrants("mac") == [])
         #expect(try shop.audited() == ["tier.create", "tier.edit", "tier.edit", "tier.edit", "tier.delete"])
-        #expect(try shop.database.integrityFindings() == [])
+        #expect(try shop.database.integrity().findings == [])
     }
 
     @Test("what cannot be a tier is refused by code and member")
