@@ -49,6 +49,13 @@ extension ConfigurationClaims {
 }
 
 extension LicenseBundle.Grant {
+    /// How many bytes of a payload it is, the comma before the next one included.
+    var byteCount: Int {
+        var json = JSONWriter(capacity: 256)
+        write(to: &json)
+        return json.finish().count + 1
+    }
+
     fileprivate func write(to json: inout JSONWriter) {
         json.object { json in
             json.member("feature", feature.text)
@@ -83,6 +90,13 @@ extension EnvironmentRule {
 }
 
 extension LicenseBundle.License {
+    /// How many bytes of a payload it is, the comma before the next one included.
+    var byteCount: Int {
+        var json = JSONWriter(capacity: 256)
+        write(to: &json)
+        return json.finish().count + 1
+    }
+
     fileprivate func write(to json: inout JSONWriter) {
         json.object { json in
             json.member("id", id.text)

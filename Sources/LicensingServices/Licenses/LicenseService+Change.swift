@@ -49,11 +49,7 @@ extension LicenseService {
     ) throws -> License {
         try LicenseKeyStore.replaceCurrent(of: license.id, at: actor.now, in: db)
         try insert(key, of: license.id, at: actor.now, in: db)
-        if revokesSeats {
-            for seat in try ActivationStore.unreleased(of: license.id, in: db) {
-                try ActivationStore.release(seat.id, at: actor.now, because: .reissued, in: db)
-            }
-        }
+        if revokesSeats { try ActivationStore.releaseAll(of: license.id, at: actor.now, because: .reissued, in: db) }
         var reissued = license
         reissued.keyLastFour = key.key.lastFour
         try record("license.reissue", reissued, of: product, before: license, because: reason, by: actor, in: db)

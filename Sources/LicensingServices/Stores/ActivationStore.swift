@@ -74,6 +74,23 @@ package enum ActivationStore {
         ) > 0
     }
 
+    /// Releases all seats of a license, by one statement: with one for each, SQLite would look through what it keeps of
+    /// those before, for each anew.
+    package static func releaseAll(
+        of license: License.ID,
+        at instant: Timestamp,
+        because reason: ReleaseReason,
+        in db: borrowing WriteTransaction
+    ) throws {
+        try db.run(
+            """
+            UPDATE activations SET released_at = :released_at, release_reason = :release_reason
+            WHERE license_id = :license_id AND released_at IS NULL
+            """,
+            ["license_id": .id(license), "released_at": .instant(instant), "release_reason": .word(reason)]
+        )
+    }
+
     /// Every unreleased seat of a license, oldest first, without take-overs; a lease that ran out is still among them. For
     /// the administration: what an app asks reads no more than it needs.
     package static func unreleased<DB: Queries & ~Copyable>(
