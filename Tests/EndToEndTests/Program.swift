@@ -39,7 +39,10 @@ final class Program {
         let process = Process()
         process.executableURL = FileManager.default.isExecutableFile(atPath: Self.path.path) ? Self.path : Self.beside
         process.arguments = arguments
-        process.environment = ["COUNTERSIGN_DATA": data, "PATH": "/usr/bin:/bin"].merging(environment) { $1 }
+        // A sanitizer that this runs under is told the same.
+        let sanitized = ProcessInfo.processInfo.environment.filter { $0.key.hasSuffix("SAN_OPTIONS") }
+        process.environment = ["COUNTERSIGN_DATA": data, "PATH": "/usr/bin:/bin"].merging(sanitized) { $1 }
+            .merging(environment) { $1 }
         return process
     }
 
