@@ -230,7 +230,8 @@ def sync_fails_for_good(case):
     case.say(f"ended with {code} after {time.monotonic() - start:.1f} s and {case.disk.hits} failed syncs")
     case.expect(code == 1, f"it ended with {code}")
     case.expect(case.disk.hits >= 3, f"it gave up after {case.disk.hits} failures")
-    case.expect("writer_failed" in case.server.last_log(), f"the log does not say why: {case.server.last_log()}")
+    # Behind that may stand the answers of that very moment.
+    case.expect("writer_failed" in case.server.log(), f"the log does not say why: {case.server.last_log()}")
     case.expect(case.load.refused, "nobody was told 503")
     case.disk.set()
     case.server.start()

@@ -79,9 +79,14 @@ class Server:
             raise Unexpected(f"the server did not start: {line!r}; {self.last_log()}")
         self.port = int(found[1])
 
-    def last_log(self):
+    def log(self):
+        """All that it wrote, of all its starts."""
         with open(self.log_path, "rb") as log:
-            return log.read()[-600:].decode(errors="replace").strip()
+            return log.read().decode(errors="replace").strip()
+
+    def last_log(self):
+        """The end of it, for people."""
+        return self.log()[-600:]
 
     def kill(self):
         """SIGKILL: nothing of it runs on."""
