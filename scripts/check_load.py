@@ -112,6 +112,8 @@ def slow(binary, folder, options, report):
         limits_body_seconds=body_seconds,
         limits_idle_seconds=60,
         limits_connections=2 * count + 100,
+        # Those who are slow are to be cut for that, not for what they make the server hold.
+        limits_held_bytes=512 << 20,
     )
     head = b"GET /health HTTP/1.1\r\nHost: load\r\nX-Slow: "
     body = (
