@@ -140,6 +140,7 @@ extension EventLoop where Context: ~Copyable {
                 // The first head of a connection counts from the accept.
                 if slots[slot].requests > 0 { slots[slot].deadline = deadline(in: options.idleSeconds) }
             } else if slots[slot].phase == .idle || slots[slot].deadline == 0 {
+                if slots[slot].phase == .idle { slots[slot].askingSince = ticks }
                 slots[slot].phase = .head
                 if slots[slot].requests > 0 { slots[slot].deadline = deadline(in: options.headerSeconds) }
             }

@@ -133,6 +133,8 @@ extension EventLoop where Context: ~Copyable {
                 fail(slot, error, &context)
                 return bytes.count
             }
+            // Of any other one the beginning came before.
+            if phase == .idle { slots[slot].askingSince = ticks }
             slots[slot].phase = .idle
             position += begin(rest, slot, &context)
             served += 1

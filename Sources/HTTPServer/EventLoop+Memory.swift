@@ -10,8 +10,9 @@ struct HeldBytes: Sendable, Equatable {
 
 /// How much memory slow clients may use together, and who gives way when it is used up.
 ///
-/// Each loop has its part of `ServerOptions.heldBytes`, half of it for input and half for output. Whoever has been slow
-/// longest goes first: who asks and reads at once has nothing to fear from those who do not.
+/// Each loop has its part of `ServerOptions.heldBytes`, half of it for input and half for output. Whoever's request has
+/// been on its way longest goes first, and of those who do not read, whoever has not for longest: who asks and reads at
+/// once has nothing to fear from them.
 extension EventLoop where Context: ~Copyable {
     /// A trim takes milliseconds: only where it brings something, and not all the time.
     private static var trimBytes: Int { 8 << 20 }
@@ -53,7 +54,7 @@ extension EventLoop where Context: ~Copyable {
         if held.input > heldLimit {
             let slowest = slots.indices
                 .filter { slots[$0].heldInput > 0 && (slots[$0].phase == .body || slots[$0].phase == .head) }
-                .sorted { (slots[$0].deadline, $0) < (slots[$1].deadline, $1) }
+                .sorted { (slots[$0].askingSince, $0) < (slots[$1].askingSince, $1) }
             for slot in slowest {
                 if held.input <= goal { break }
                 // Its time is over before it would have been.

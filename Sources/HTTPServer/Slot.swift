@@ -26,6 +26,8 @@ struct Slot {
     var due = ReadingDue()
     /// The tick since which it is idle.
     var idleSince: UInt32 = 0
+    /// The tick in which the first byte of its request came; means nothing between requests.
+    var askingSince: UInt32 = 0
     /// Memory of unfinished input and of unsent output, as the loop has counted it.
     var heldInput: UInt32 = 0
     var heldOutput: UInt32 = 0

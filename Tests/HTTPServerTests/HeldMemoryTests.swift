@@ -41,6 +41,38 @@ import Testing
         #expect(try newest.receive()?.body == part + "y")
     }
 
+    @Test("a head that began after a body outlives it, though its own time would be over first")
+    func newerHead() throws {
+        let server = try server { options in
+            options.headerSeconds = 600
+            options.bodySeconds = 1_200
+        }
+        defer { server.end() }
+        let part = String(repeating: "x", count: 60_000)
+        func begin(_ count: Int) throws -> [TestClient] {
+            try (0..<count).map { _ in
+                let client = try server.connect()
+                try client.send(request("POST", "/echo", ["Content-Length: 60001"]) + part)
+                return client
+            }
+        }
+
+        // Ten are more than have to give way, and all together are more than fit.
+        let older = try begin(10)
+        try pass(server)
+        let head = try server.connect()
+        try head.send("GET /health HTTP/1.1\r\nX-Part: ")
+        try pass(server)
+        let newer = try begin(10)
+        try pass(server)
+        try head.send("y\r\nHost: h\r\n\r\n")
+        try newer[9].send("y")
+
+        #expect(try older[0].receive()?.status == 408)
+        #expect(try head.receive()?.status == 200)
+        #expect(try newer[9].receive()?.body == part + "y")
+    }
+
     @Test("nobody gives way where all bodies fit, however many connections there are")
     func fittingBodies() throws {
         let server = try server()
