@@ -158,6 +158,41 @@ import Testing
         #expect(replaced.status == 200)
     }
 
+    @Test("administration tells the seats that were seen last, reads at most so many, and says how many more there are")
+    func administered() throws {
+        var api = try TestAPI.open()
+        let (most, more) = (LicenseDetail.mostSeats, 3)
+        let sold = try api.sell { plan in plan.seatLimit = .unlimited }
+        var seats: [String] = []
+        for install in 1...(most + more) {
+            seats.append(try #require(api.activate(sold.key, install)["activation", "id"]?.string))
+            api.catalog.clock.advance(by: 1)
+        }
+        func told(_ answer: Received) throws -> (seats: [String], omitted: Int64?, used: Int64?) {
+            let license = try #require(answer["license"], "\(answer.text)")
+            return (
+                license["activations"]?.elements?.compactMap { $0["id"]?.string } ?? [],
+                license["activations_omitted"]?.int64, license["seats"]?["used"]?.int64
+            )
+        }
+        let path = "/v1/admin/licenses/\(sold.id)"
+
+        let shown = try told(api.admin("GET", path))
+        // Whoever reads the one that was unseen for longest fails: it has no identifier.
+        try api.writer.write { db in _ = try db.run("UPDATE activations SET id = 'damaged' WHERE rowid = 1") }
+        let suspended = try told(api.admin("POST", path + "/suspend", #"{"reason":"unpaid"}"#))
+        let released = try told(
+            api.admin("POST", path + "/release-seat", #"{"activation":"\#(seats[9])","reason":"lost"}"#)
+        )
+
+        let latest = Array(seats.suffix(most).reversed())
+        #expect(shown.seats == latest && shown.omitted == Int64(more) && shown.used == Int64(most + more))
+        #expect(suspended.seats == latest && suspended.omitted == Int64(more))
+        #expect(released.omitted == Int64(more - 1) && released.used == Int64(most + more - 1))
+        let listed = api.admin("GET", "/v1/admin/licenses")["licenses"]?.elements.map(Array.init)
+        #expect(listed?.count == 1 && listed?.first?["activations"] == nil)
+    }
+
     @Test("many leases that are over take no seat, and are written down as ended a few with each new one")
     func lapsed() throws {
         var api = try TestAPI.open()

@@ -305,7 +305,9 @@ private let postRoutes = [
         #expect(after.lastSeenAt == Catalog.start.adding(seconds: 100))
         #expect(after.device == DeviceInfo(name: "new", appVersion: "2"))
         #expect(after.firstContactAt == Catalog.start)
-        let seat = try api.writer.write { db in try ActivationStore.unreleased(of: license.id, in: db).first }
+        let seat = try api.writer.write { db in
+            try ActivationStore.unreleased(of: license.id, heldBy: after.id, in: db)
+        }
         #expect(seat?.lastSeenAt == Catalog.start.adding(seconds: 100))
     }
 }

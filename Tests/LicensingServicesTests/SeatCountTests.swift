@@ -78,8 +78,13 @@ import Testing
                 for lease in [nil, 1, 60, 100, 1_000] as [Int64?] {
                     let since = numbers.instant()
                     let read = try self.read(license, seats, lease, since: since, at: now, of: office)
-                    let over = read.rows.filter { !$0.isHeld(at: now, leaseSeconds: lease) }
-                    #expect(read.count == SeatCount(unreleased: read.rows.count, lapsed: over.count))
+                    let rows = read.all.filter { $0.releasedAt == nil }
+                    let over = rows.filter { !$0.isHeld(at: now, leaseSeconds: lease) }
+                    let held = rows.filter { $0.isHeld(at: now, leaseSeconds: lease) }
+                        .sorted { ($0.lastSeenAt, $0.id) < ($1.lastSeenAt, $1.id) }
+                    #expect(read.count == SeatCount(unreleased: rows.count, lapsed: over.count))
+                    #expect(read.threeUnseen.map(\.id) == held.prefix(3).map(\.id))
+                    #expect(read.threeLatest.map(\.id) == held.reversed().prefix(3).map(\.id))
                     #expect(Set(read.lapsed.map(\.id)) == Set(over.map(\.id)))
                     #expect(read.threeLapsed.count == min(3, over.count))
                     let given = read.all.filter { seat in
@@ -95,11 +100,12 @@ import Testing
     /// The seats of a license one by one, and what is counted and found of them.
     private struct Read: Sendable {
         let all: [Activation]
-        let rows: [Activation]
         let newSeats: Int
         let count: SeatCount
         let lapsed: [Activation]
         let threeLapsed: [Activation]
+        let threeUnseen: [Activation]
+        let threeLatest: [Activation]
     }
 
     private func read(
@@ -113,7 +119,6 @@ import Testing
         try office.read { db in
             Read(
                 all: try seats.compactMap { try ActivationStore.find($0, in: db) },
-                rows: try ActivationStore.unreleased(of: license, in: db),
                 newSeats: try ActivationStore.newSeats(
                     of: license,
                     leaseSeconds: lease,
@@ -127,7 +132,21 @@ import Testing
                 } ?? [],
                 threeLapsed: try lease.map { lease in
                     try ActivationStore.lapsed(of: license, leaseSeconds: lease, at: now, limit: 3, in: db)
-                } ?? []
+                } ?? [],
+                threeUnseen: try ActivationStore.longestUnseen(
+                    of: license,
+                    leaseSeconds: lease,
+                    at: now,
+                    limit: 3,
+                    in: db
+                ),
+                threeLatest: try ActivationStore.latestSeen(
+                    of: license,
+                    leaseSeconds: lease,
+                    at: now,
+                    limit: 3,
+                    in: db
+                )
             )
         }
     }

@@ -116,7 +116,13 @@ extension Schema {
         .required("issued_at", instant),
         .required("first_activated_at", instant.orNull),
         .required("seats", .reference(.seats)),
-        .optional("activations", list(of: .reference(.administeredSeat)).described("Not in lists.")),
+        .optional(
+            "activations",
+            list(of: .reference(.administeredSeat)).described(
+                "Not in lists. Those seen last, at most \(LicenseDetail.mostSeats); the command line shows all."
+            )
+        ),
+        .optional("activations_omitted", count.described("How many more there are.")),
         .optional("notice", string()),
     ])
 

@@ -14,7 +14,7 @@ public struct LicenseFacts: Sendable {
     public let customer: Customer?
     /// Seats held and the limit.
     public let seats: SeatUse
-    /// The seats that are held, last seen first; `nil` in lists.
+    /// The seats that are held, last seen first, as far as was asked for; `nil` in lists.
     public let activations: [Activation]?
     /// Fingerprints that two machines share: they take no seat over on this license any more.
     let clones: Set<Digest256>
@@ -27,8 +27,14 @@ public struct LicenseFacts: Sendable {
 public enum LicenseDetail: Hashable, Sendable {
     /// As in lists: without the seats one by one, and without the key.
     case summary
-    /// All of it.
+    /// With the key, and the ``mostSeats`` seats that were seen last: a license may have a hundred thousand, and a loop's
+    /// clients, or everybody's writes, wait until all have been read.
     case full
+    /// With the key and every seat.
+    case everySeat
+
+    /// How many seats are told where not every one is asked for.
+    public static let mostSeats = 1000
 }
 
 extension LicenseService {
@@ -56,27 +62,34 @@ extension LicenseService {
             let vendor = try VendorStore.find(product.vendor, in: db)
         else { throw StorageError(.corrupt, "a license has no product or vendor") }
         let customer = try license.customer.flatMap { id in try CustomerStore.find(id, in: db) }
-        guard detail == .full else {
+        let seats = try LicenseFinder.seatUse(of: license, at: now, in: db)
+        guard detail != .summary else {
             return LicenseFacts(
                 vendor: vendor,
                 product: product,
                 license: license,
                 customer: customer,
-                seats: try LicenseFinder.seatUse(of: license, at: now, in: db),
+                seats: seats,
                 activations: nil,
                 clones: [],
                 sealedKey: nil,
                 now: now
             )
         }
-        let unreleased = try ActivationStore.unreleased(of: license.id, in: db)
+        let held = try ActivationStore.latestSeen(
+            of: license.id,
+            leaseSeconds: license.plan.leaseSeconds,
+            at: now,
+            limit: detail == .full ? LicenseDetail.mostSeats : .max,
+            in: db
+        )
         return LicenseFacts(
             vendor: vendor,
             product: product,
             license: license,
             customer: customer,
-            seats: license.seatUse(of: unreleased, at: now),
-            activations: license.seats(held: unreleased, at: now),
+            seats: seats,
+            activations: held,
             clones: try ActivationStore.clones(of: license.id, in: db),
             sealedKey: try LicenseKeyStore.sealedCurrent(of: license.id, in: db),
             now: now
@@ -137,7 +150,11 @@ extension LicenseFacts {
                 writer.member("used", seats.used)
                 writer.member("limit", orNull: seats.limit.count.map(Int64.init))
             }
-            if let activations { write(activations, to: &writer) }
+            if let activations {
+                write(activations, to: &writer)
+                let omitted = seats.used - activations.count
+                if omitted > 0 { writer.member("activations_omitted", omitted) }
+            }
             if let cloneNotice { writer.member("notice", cloneNotice) }
         }
     }

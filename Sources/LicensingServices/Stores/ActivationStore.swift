@@ -80,19 +80,32 @@ package enum ActivationStore {
         )
     }
 
-    /// Every unreleased seat of a license, oldest first, without take-overs; a lease that ran out is still among them. For
-    /// the administration: what an app asks reads no more than it needs.
-    package static func unreleased<DB: Queries & ~Copyable>(
+    /// The seats of a license that are held at `now`, last seen first, without take-overs, at most so many.
+    package static func latestSeen<DB: Queries & ~Copyable>(
         of license: License.ID,
+        leaseSeconds: Int64?,
+        at now: Timestamp,
+        limit: Int,
         in db: borrowing DB
     ) throws -> [Activation] {
         try db.all(
             """
             SELECT id, license_id, install_id, fingerprint, device_name, platform, activated_at, last_seen_at,
                 lease_renewed_at, lease_expires_at, released_at, release_reason
-            FROM activations WHERE license_id = :license_id AND released_at IS NULL ORDER BY activated_at, id
+            FROM activations
+            WHERE license_id = :license_id AND released_at IS NULL AND (
+                :lease_seconds IS NULL
+                OR min(
+                    coalesce(lease_expires_at, 9223372036854775807),
+                    coalesce(lease_renewed_at, max(activated_at, last_seen_at)) + :lease_seconds
+                ) > :now
+            )
+            ORDER BY last_seen_at DESC, id DESC LIMIT :limit
             """,
-            ["license_id": .id(license)],
+            [
+                "license_id": .id(license), "lease_seconds": .integerOrNull(leaseSeconds), "now": .instant(now),
+                "limit": .int(limit),
+            ],
             read
         )
     }
