@@ -138,11 +138,11 @@ import Testing
                 standard: { _ in throw BrokenPipe.error },
                 error: { bytes in errors.append(bytes) }
             ),
-            environment: [:],
+            environment: ["COUNTERSIGN_DATA": console.data],
             actor: "command-line:tester",
             synchronous: .off
         )
-        let line = ["admin", "credential", "create", "--vendor", "acme", "--kind", "sk", "--data", console.data]
+        let line = ["admin", "credential", "create", "--vendor", "acme", "--kind", "sk"]
 
         let code = CommandLineTool().run(line + (isDryRun ? ["--dry-run"] : []), in: surroundings)
 

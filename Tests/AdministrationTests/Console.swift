@@ -46,15 +46,27 @@ struct Console {
     var input: [UInt8] = []
     /// Hears what is written on standard error, as it is written; then progress is shown, as on a terminal.
     var watch: (@Sendable (String) -> Void)?
+    /// The file of a test clock, which every command line is then given.
+    private var clock: String?
 
     var data: String { folder.path + "/data" }
+
+    /// A console whose commands take this instant for now, until another one is set.
+    static func at(_ instant: String) throws -> Console {
+        var console = Console()
+        console.clock = try console.set(clock: instant)
+        return console
+    }
+
+    @discardableResult
+    func set(clock instant: String) throws -> String { try file("test-clock", instant) }
 
     private final class Capture: Sendable {
         let bytes = Mutex<[UInt8]>([])
         var text: String { String(decoding: bytes.withLock { $0 }, as: UTF8.self) }
     }
 
-    /// Runs `countersign` with these arguments, as written, `--data` added.
+    /// Runs `countersign` with these arguments, as written, `--data` added, and `--test-clock` where there is one.
     func run(_ arguments: [String], data: String? = nil) -> Ending {
         let (out, error) = (Capture(), Capture())
         let (input, watch) = (input, watch)
@@ -81,7 +93,8 @@ struct Console {
             actor: "command-line:tester",
             synchronous: .off
         )
-        let code = CommandLineTool().run(arguments + ["--data", data ?? self.data], in: surroundings)
+        let added = ["--data", data ?? self.data] + (clock.map { ["--test-clock", $0] } ?? [])
+        let code = CommandLineTool().run(arguments + added, in: surroundings)
         return Ending(code: code, out: out.text, error: error.text)
     }
 

@@ -1,147 +1,64 @@
-import Cryptography
-import Foundation
-import Licensing
-import LicensingServices
-import Storage
 import StrictJSON
-import Synchronization
 import Testing
 
-@testable import Administration
-
-/// What one command line did.
-private struct Run {
-    let status: Int32
-    let output: String
-    let error: String
-
-    /// The object that the command prints under this name.
-    func object(_ name: String) throws -> JSONValue {
-        try #require(try JSONDocument(parsing: Array(output.utf8)).root[name])
-    }
-
-    func list(_ name: String) throws -> [JSONValue] { Array(try #require(try object(name).elements)) }
-
-    func texts(_ name: String) throws -> [String] { try list(name).compactMap(\.string) }
-
-    private var failure: JSONValue? { try? JSONDocument(parsing: Array(error.utf8)).root["error"] }
-
-    /// `CODE place`, the place being a member, an option or a pointer.
-    var refusal: String {
-        let place = ["pointer", "member", "option"].compactMap { failure?[$0]?.string }.first
-        return "\(failure?["code"]?.string ?? "") \(place ?? "")"
-    }
-}
-
-/// A vendor with a product, two features and a plan, under a clock of its own.
-private final class GiftDesk: Sendable {
-    static let mac = "the-install-named-mac"
-    let folder: String
-    private let document = Mutex<String>("")
+@Suite("Gift and tier commands") struct GiftCommandTests {
+    let console: Console
+    private let mac = "the-install-named-mac"
 
     init() throws {
-        folder = FileManager.default.temporaryDirectory.appendingPathComponent("gift-desk-\(UUID().uuidString)").path
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
-        try set(clock: "2027-01-15T08:00:00Z")
-        run("admin vendor create --slug acme --name Acme")
-        run("admin product create --vendor acme --slug editor --name Editor")
-        run("admin feature create --product acme/editor --code pro --name Pro")
-        run("admin feature create --product acme/editor --code export --name Export")
-        run("admin plan create --product acme/editor --code pro --features pro")
+        console = try .at("2027-01-15T08:00:00Z")
+        try console.json("admin vendor create --slug acme --name Acme")
+        try console.json("admin product create --vendor acme --slug editor --name Editor")
+        try console.json("admin feature create --product acme/editor --code pro --name Pro")
+        try console.json("admin feature create --product acme/editor --code export --name Export")
+        try console.json("admin plan create --product acme/editor --code pro --features pro")
     }
 
-    deinit { try? FileManager.default.removeItem(atPath: folder) }
+    /// The install called mac talks to the server.
+    private func contact() throws { try console.contact(mac, at: "2027-01-14T00:00:00Z") }
 
-    func set(clock text: String) throws { try Data(text.utf8).write(to: URL(fileURLWithPath: folder + "/clock")) }
-
-    @discardableResult
-    func run(_ line: String) -> Run {
-        let output = Mutex<[UInt8]>([])
-        let error = Mutex<[UInt8]>([])
-        let surroundings = Surroundings(
-            output: CommandOutput(
-                standard: { bytes in output.withLock { $0 += bytes } },
-                error: { bytes in error.withLock { $0 += bytes } }
-            ),
-            environment: ["COUNTERSIGN_DATA": folder + "/data"],
-            readFile: { _, _ in Array(self.document.withLock { $0 }.utf8) },
-            actor: "command-line:test",
-            synchronous: .off
-        )
-        let words = line.split(separator: " ").map(String.init) + ["--json", "--test-clock", folder + "/clock"]
-        let status = CommandLineTool().run(words, in: surroundings)
-        return Run(
-            status: status,
-            output: String(decoding: output.withLock { $0 }, as: UTF8.self),
-            error: String(decoding: error.withLock { $0 }, as: UTF8.self)
-        )
+    /// `CODE place` of a refusal, the place being a member, an option or a pointer.
+    private func refusal(_ line: String) throws -> String {
+        let failure = try console.failure(line)
+        let place = ["pointer", "member", "option"].compactMap { failure.error[$0]?.string }.first
+        return "\(failure.code) \(place ?? "")"
     }
 
-    func seed(_ tiers: String) -> Run {
-        document.withLock {
-            $0 = #"{"vendors":[{"slug":"acme","products":[{"slug":"editor","spend_tiers":\#(tiers)}]}]}"#
-        }
-        return run("seed document.json")
+    /// The command line that applies a seed document whose one product has these tiers.
+    private func seeding(_ tiers: String) throws -> String {
+        let document = #"{"vendors":[{"slug":"acme","products":[{"slug":"editor","spend_tiers":\#(tiers)}]}]}"#
+        return "seed \(try console.file("document.json", document))"
     }
 
-    /// A first contact of an app's install.
-    func contact(_ install: String) throws {
-        let now = try Timestamp("2027-01-14T00:00:00Z", as: .instant)
-        let database = Database(folder: folder + "/data", options: Database.Options(now: { SystemTime.microseconds() }))
-        let connection = try database.openForCommandLine(isMade: false)
-        let file = KeyFile(configured: nil, folder: folder + "/data")
-        let keys = try Vault.open(connection, of: database, file: file, clock: GuardedClock()).keys
-        let (vendor, product) = try connection.snapshot { db in
-            try CatalogFinder.product(try Slug("editor"), of: try Slug("acme"), in: db)
-        }
-        let claim = InstallClaim(
-            digest: keys.digest(of: try InstallID(install), product: product.id),
-            fingerprint: nil,
-            device: .none,
-            subject: ""
-        )
-        let caller = Caller(vendor: vendor, product: product, mode: .live)
-        _ = try connection.write { db in
-            try InstallDirectory(entropy: SystemEntropy()).record(claim, of: caller, at: now, in: db)
-        }
-    }
-
-    func audited() throws -> [String] {
-        try run("admin audit list --vendor acme").list("entries").reversed()
+    private func audited() throws -> [String] {
+        let entries = try console.json("admin audit list --vendor acme")["entries"]?.elements.map(Array.init)
+        return try #require(entries).reversed()
             .compactMap { $0["action"]?.string }
             .filter { $0.hasPrefix("gift.") || $0.hasPrefix("tier.") }
     }
-}
-
-@Suite("Gift and tier commands") struct GiftCommandTests {
-    private let desk: GiftDesk
-
-    init() throws { desk = try GiftDesk() }
 
     @Test("a gift to an install lasts to the end of the day that was named, and shows what it is")
     func install() throws {
-        try desk.contact(GiftDesk.mac)
+        try contact()
 
-        let run = desk.run(
-            "admin gift create --product acme/editor --features pro,export --install-id \(GiftDesk.mac) "
-                + "--until 2027-01-31"
+        let made = try console.json(
+            "admin gift create --product acme/editor --features pro,export --install-id \(mac) --until 2027-01-31"
         )
 
-        #expect(run.status == 0)
-        let gift = try run.object("gift")
+        let gift = try #require(made["gift"])
         let id = try #require(gift["id"]?.string)
         #expect(id.hasPrefix("gft_"))
         #expect(gift["mode"]?.string == "live")
         #expect(gift["status"]?.string == "active")
         #expect(gift["install"]?.string?.hasPrefix("ins_") == true)
         #expect(gift["license"]?.isNull == true && gift["customer"]?.isNull == true)
-        #expect(gift["features"]?.elements?.compactMap(\.string) == ["export", "pro"])
+        #expect(gift["features"]?.texts == ["export", "pro"])
         #expect(gift["starts_at"]?.string == "2027-01-15T08:00:00Z")
         #expect(gift["ends_at"]?.string == "2027-02-01T00:00:00Z")
-        #expect(!run.output.contains(GiftDesk.mac))
+        #expect(!String(decoding: made.source, as: UTF8.self).contains(mac))
         func status(at clock: String) throws -> String? {
-            try desk.set(clock: clock)
-            return try desk.run("admin gift show \(id)").object("gift")["status"]?.string
+            try console.set(clock: clock)
+            return try console.json("admin gift show \(id)").at("gift.status")?.string
         }
         #expect(try status(at: "2027-01-31T23:59:59Z") == "active")
         #expect(try status(at: "2027-02-01T00:00:00Z") == "expired")
@@ -150,85 +67,85 @@ private final class GiftDesk: Sendable {
     @Test("a gift to a license takes its mode; one to a customer is named by address")
     func others() throws {
         let license = try #require(
-            try desk.run(
+            try console.json(
                 "admin license issue --product acme/editor --plan pro --mode test --customer-email jane@example.com"
-            ).list("licenses").first
+            ).at("licenses.0")
         )
         let (id, key) = (try #require(license["id"]?.string), try #require(license["key"]?.string))
         let create = "admin gift create --product acme/editor --features export"
 
-        let byKey = try desk.run("\(create) --license \(key)").object("gift")
-        let byID = try desk.run("\(create) --license \(id)").object("gift")
-        let byEmail = try desk.run("\(create) --customer-email Jane@Example.com").object("gift")
+        let byKey = try #require(try console.json("\(create) --license \(key)")["gift"])
+        let byID = try #require(try console.json("\(create) --license \(id)")["gift"])
+        let byEmail = try #require(try console.json("\(create) --customer-email Jane@Example.com")["gift"])
 
         #expect([byKey, byID].allSatisfy { $0["license"]?.string == id && $0["mode"]?.string == "test" })
         #expect(byEmail["customer"]?.string?.hasPrefix("cus_") == true && byEmail["mode"]?.string == "live")
         #expect(byEmail["ends_at"]?.isNull == true)
-        #expect(desk.run("\(create) --license \(id) --mode live").refusal == "VALIDATION mode")
+        #expect(try refusal("\(create) --license \(id) --mode live") == "VALIDATION mode")
         let list = "admin gift list --product acme/editor"
-        #expect(try desk.run(list).list("gifts").count == 3)
-        #expect(try desk.run("\(list) --license \(id)").list("gifts").count == 2)
-        #expect(try desk.run("\(list) --mode live").list("gifts").count == 1)
-        let page = desk.run("\(list) --limit 2")
-        let next = try #require(try page.object("next").string)
-        #expect(try page.list("gifts").count == 2)
-        #expect(try desk.run("\(list) --limit 2 --cursor \(next)").list("gifts").count == 1)
+        #expect(try console.json(list)["gifts"]?.count == 3)
+        #expect(try console.json("\(list) --license \(id)")["gifts"]?.count == 2)
+        #expect(try console.json("\(list) --mode live")["gifts"]?.count == 1)
+        let page = try console.json("\(list) --limit 2")
+        let next = try #require(page["next"]?.string)
+        #expect(page["gifts"]?.count == 2)
+        #expect(try console.json("\(list) --limit 2 --cursor \(next)")["gifts"]?.count == 1)
     }
 
     @Test("end takes a gift back once, with its reason in the audit log")
     func end() throws {
-        try desk.contact(GiftDesk.mac)
-        let create = "admin gift create --product acme/editor --features pro --install-id \(GiftDesk.mac)"
-        let id = try #require(try desk.run(create).object("gift")["id"]?.string)
+        try contact()
+        let create = "admin gift create --product acme/editor --features pro --install-id \(mac)"
+        let id = try #require(try console.json(create).at("gift.id")?.string)
 
-        let dry = try desk.run("admin gift end \(id) --dry-run").object("gift")
+        let dry = try #require(try console.json("admin gift end \(id) --dry-run")["gift"])
         #expect(dry["status"]?.string == "withdrawn")
-        #expect(try desk.run("admin gift show \(id)").object("gift")["status"]?.string == "active")
-        let ended = try desk.run("admin gift end \(id) --reason mistake").object("gift")
+        #expect(try console.json("admin gift show \(id)").at("gift.status")?.string == "active")
+        let ended = try #require(try console.json("admin gift end \(id) --reason mistake")["gift"])
         #expect(ended["status"]?.string == "withdrawn")
         #expect(ended["withdrawn_at"]?.string == "2027-01-15T08:00:00Z")
-        #expect(desk.run("admin gift end \(id)").status == 0)
+        try console.json("admin gift end \(id)")
 
-        #expect(try desk.audited() == ["gift.create", "gift.end"])
-        #expect(desk.run("admin audit list --vendor acme").output.contains("mistake"))
+        #expect(try audited() == ["gift.create", "gift.end"])
+        #expect(console.run("admin audit list --vendor acme --json").out.contains("mistake"))
     }
 
     @Test("a gift for nobody, for two, for a stranger or of nothing is refused by what is wrong")
     func refused() throws {
         let create = "admin gift create --product acme/editor --features pro"
 
-        #expect(desk.run(create).refusal == "USAGE --install-id")
-        #expect(desk.run("\(create) --license x --customer-email a@example.com").refusal == "USAGE --install-id")
-        #expect(desk.run("\(create) --install-id \(GiftDesk.mac)").refusal == "INSTALL_NOT_FOUND install_id")
-        #expect(desk.run("\(create) --customer-email a@example.com").refusal == "CUSTOMER_NOT_FOUND customer_email")
-        #expect(desk.run("\(create) --license CS-0000").refusal == "LICENSE_NOT_FOUND ")
-        #expect(desk.run("\(create) --install-id short").status == 2)
-        #expect(desk.run("\(create) --install-id \(GiftDesk.mac) --until tomorrow").status == 2)
-        #expect(desk.run("admin gift show gft_01K9ZQ5J6T8V0W2X4Y6Z8A0C2E").refusal == "GIFT_NOT_FOUND gift")
+        #expect(try refusal(create) == "USAGE --install-id")
+        #expect(try refusal("\(create) --license x --customer-email a@example.com") == "USAGE --install-id")
+        #expect(try refusal("\(create) --install-id \(mac)") == "INSTALL_NOT_FOUND install_id")
+        #expect(try refusal("\(create) --customer-email a@example.com") == "CUSTOMER_NOT_FOUND customer_email")
+        #expect(try refusal("\(create) --license CS-0000") == "LICENSE_NOT_FOUND ")
+        #expect(try console.failure("\(create) --install-id short").exit == 2)
+        #expect(try console.failure("\(create) --install-id \(mac) --until tomorrow").exit == 2)
+        #expect(try refusal("admin gift show gft_01K9ZQ5J6T8V0W2X4Y6Z8A0C2E") == "GIFT_NOT_FOUND gift")
     }
 
     @Test("a tier is made, edited, listed and deleted")
     func tier() throws {
         let named = "--product acme/editor --code patron"
 
-        let made = try desk.run(
+        let made = try console.json(
             "admin tier create \(named) --currency USD --threshold-milliunits 50000 --features export --duration P1Y"
-        ).object("tier")
-        #expect(made["threshold_milliunits"]?.int64 == 50_000)
-        #expect(made["duration"]?.string == "P1Y")
-        #expect(made["gift"]?.string?.hasPrefix("gft_") == true)
-        let edited = try desk.run("admin tier edit \(named) --threshold-milliunits 40000 --duration none")
-            .object("tier")
-        #expect(edited["threshold_milliunits"]?.int64 == 40_000 && edited["duration"]?.isNull == true)
-        #expect(edited["currency"]?.string == "USD" && edited["gift"]?.string == made["gift"]?.string)
-        #expect(try desk.run("admin tier list --product acme/editor").list("tiers").count == 1)
-        #expect(desk.run("admin tier edit \(named) --currency dollar").refusal == "VALIDATION currency")
-        #expect(desk.run("admin tier edit \(named) --threshold-milliunits 0").status == 2)
-        #expect(desk.run("admin tier create --product acme/editor --code b --currency USD").status == 2)
-        #expect(desk.run("admin tier delete \(named) --reason over").status == 0)
-        #expect(try desk.run("admin tier list --product acme/editor").list("tiers").isEmpty)
-        #expect(desk.run("admin tier delete \(named)").refusal == "SPEND_TIER_NOT_FOUND code")
-        #expect(try desk.audited() == ["tier.create", "tier.edit", "tier.delete"])
+        )
+        #expect(made.at("tier.threshold_milliunits")?.int64 == 50_000)
+        #expect(made.at("tier.duration")?.string == "P1Y")
+        #expect(made.at("tier.gift")?.string?.hasPrefix("gft_") == true)
+        let edited = try console.json("admin tier edit \(named) --threshold-milliunits 40000 --duration none")
+        #expect(edited.at("tier.threshold_milliunits")?.int64 == 40_000 && edited.at("tier.duration")?.isNull == true)
+        #expect(edited.at("tier.currency")?.string == "USD")
+        #expect(edited.at("tier.gift")?.string == made.at("tier.gift")?.string)
+        #expect(try console.json("admin tier list --product acme/editor")["tiers"]?.count == 1)
+        #expect(try refusal("admin tier edit \(named) --currency dollar") == "VALIDATION currency")
+        #expect(try console.failure("admin tier edit \(named) --threshold-milliunits 0").exit == 2)
+        #expect(try console.failure("admin tier create --product acme/editor --code b --currency USD").exit == 2)
+        try console.json("admin tier delete \(named) --reason over")
+        #expect(try console.json("admin tier list --product acme/editor")["tiers"]?.count == 0)
+        #expect(try refusal("admin tier delete \(named)") == "SPEND_TIER_NOT_FOUND code")
+        #expect(try audited() == ["tier.create", "tier.edit", "tier.delete"])
     }
 
     @Test("a seed document makes tiers once, changes them, and leaves out what it does not name")
@@ -236,14 +153,14 @@ private final class GiftDesk: Sendable {
         let patron =
             #"{"code":"patron","currency":"USD","threshold_milliunits":50000,"features":["export"],"duration":"P1Y"}"#
 
-        #expect(try desk.seed("[\(patron)]").texts("created") == ["spend tier acme/editor patron"])
-        let again = desk.seed("[\(patron)]")
-        #expect(try again.texts("created").isEmpty && again.texts("changed").isEmpty)
-        let lower = desk.seed(#"[{"code":"patron","threshold_milliunits":40000}]"#)
-        #expect(try lower.texts("changed") == ["spend tier acme/editor patron"])
-        let tier = try #require(try desk.run("admin tier list --product acme/editor").list("tiers").first)
+        #expect(try console.json(seeding("[\(patron)]"))["created"]?.texts == ["spend tier acme/editor patron"])
+        let again = try console.json(seeding("[\(patron)]"))
+        #expect(again["created"]?.count == 0 && again["changed"]?.count == 0)
+        let lower = try console.json(seeding(#"[{"code":"patron","threshold_milliunits":40000}]"#))
+        #expect(lower["changed"]?.texts == ["spend tier acme/editor patron"])
+        let tier = try #require(try console.json("admin tier list --product acme/editor").at("tiers.0"))
         #expect(tier["threshold_milliunits"]?.int64 == 40_000 && tier["duration"]?.string == "P1Y")
-        #expect(try desk.audited() == ["tier.create", "tier.edit"])
+        #expect(try audited() == ["tier.create", "tier.edit"])
     }
 
     @Test(
@@ -255,10 +172,10 @@ private final class GiftDesk: Sendable {
         ]
     )
     func seedRefused(tier: String, place: String) throws {
-        let run = desk.seed("[\(tier)]")
+        let failure = try console.failure(seeding("[\(tier)]"))
 
-        #expect(run.status == 1)
-        #expect(run.refusal.hasSuffix(" /vendors/0/products/0/spend_tiers/0\(place)"))
-        #expect(try desk.audited() == [])
+        #expect(failure.exit == 1)
+        #expect(failure.error["pointer"]?.string == "/vendors/0/products/0/spend_tiers/0\(place)")
+        #expect(try audited() == [])
     }
 }

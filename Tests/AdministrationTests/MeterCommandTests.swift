@@ -1,34 +1,10 @@
-import Cryptography
-import Foundation
-import Licensing
-import LicensingServices
-import Storage
 import StrictJSON
-import Synchronization
 import Testing
 
-@testable import Administration
+@Suite("Meter commands") struct MeterCommandTests {
+    let console = Console()
 
-/// A folder, and the command line upon it.
-private final class MeterDesk: Sendable {
-    let folder: String
-    let files = Mutex<[String: String]>([:])
-
-    struct Run {
-        let status: Int32
-        let output: String
-        let error: String
-
-        subscript(_ path: String...) -> JSONValue? {
-            var value = try? JSONDocument(parsing: Array((output.isEmpty ? error : output).utf8)).root
-            for name in path { value = value?[name] }
-            return value
-        }
-
-        var code: String? { self["error", "code"]?.string }
-    }
-
-    static let seed = """
+    private static let document = """
         {"vendors":[{"slug":"acme","name":"Acme","products":[{"slug":"editor","name":"Editor",
         "features":[{"code":"pro","name":"Pro"}],
         "plans":[{"code":"pro","features":["pro"],"seat_limit":3,"meters":{"runs":100,"free":"unlimited"}}],
@@ -37,65 +13,29 @@ private final class MeterDesk: Sendable {
         "licenses":[{"order_id":"o-1","plan":"pro","customer":{"email":"jo@example.com"}}]}]}]}
         """
 
-    init() throws {
-        folder = FileManager.default.temporaryDirectory.appendingPathComponent("meters-\(UUID().uuidString)").path
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+    /// The command line that applies a seed document.
+    private func seeding(_ document: String = Self.document) throws -> String {
+        "seed \(try console.file("seed.json", document))"
     }
-
-    deinit { try? FileManager.default.removeItem(atPath: folder) }
-
-    func run(_ line: String) -> Run {
-        let output = Mutex<[UInt8]>([])
-        let error = Mutex<[UInt8]>([])
-        let surroundings = Surroundings(
-            output: CommandOutput(
-                standard: { bytes in output.withLock { $0 += bytes } },
-                error: { bytes in error.withLock { $0 += bytes } }
-            ),
-            environment: ["COUNTERSIGN_DATA": folder],
-            readFile: { path, _ in Array((self.files.withLock { $0[path] } ?? "").utf8) },
-            actor: "command-line:test",
-            synchronous: .off
-        )
-        let words = line.split(separator: " ").map(String.init) + ["--json"]
-        let status = CommandLineTool().run(words, in: surroundings)
-        return Run(
-            status: status,
-            output: String(decoding: output.withLock { $0 }, as: UTF8.self),
-            error: String(decoding: error.withLock { $0 }, as: UTF8.self)
-        )
-    }
-
-    /// Applies a seed document.
-    func seed(_ document: String = MeterDesk.seed) -> Run {
-        files.withLock { $0["seed.json"] = document }
-        return run("seed seed.json")
-    }
-}
-
-@Suite("Meter commands") struct MeterCommandTests {
-    private let desk: MeterDesk
-
-    init() throws { desk = try MeterDesk() }
 
     @Test("a seed document makes meters and what plans raise; a second run changes nothing")
     func seed() throws {
-        let first = desk.seed()
-        let second = desk.seed()
-        let shown = desk.run("admin meter show --product acme/editor --meter runs --license \(try license(first))")
+        let first = try console.json(seeding())
+        let second = try console.json(seeding())
+        let shown = try console.json(
+            "admin meter show --product acme/editor --meter runs --license \(try license(first))"
+        )
 
-        #expect(first.status == 0, "\(first.error)")
         #expect(second["created"]?.count == 0 && second["changed"]?.count == 0)
-        #expect(shown["meter", "scope"]?.string == "license")
-        #expect(shown["meter", "period"]?.string == "month")
-        #expect(shown["meter", "limit"]?.int64 == 3)
-        #expect(shown["meter", "usage", "limit"]?.int64 == 100)
-        #expect(shown["meter", "usage", "used"]?.int64 == 0)
+        #expect(shown.at("meter.scope")?.string == "license")
+        #expect(shown.at("meter.period")?.string == "month")
+        #expect(shown.at("meter.limit")?.int64 == 3)
+        #expect(shown.at("meter.usage.limit")?.int64 == 100)
+        #expect(shown.at("meter.usage.used")?.int64 == 0)
     }
 
-    private func license(_ seeded: MeterDesk.Run) throws -> String {
-        let licenses = try #require(seeded["licenses"]?.elements).map { $0 }
-        return try #require(licenses.first?["id"]?.string)
+    private func license(_ seeded: JSONValue) throws -> String {
+        try #require(seeded.at("licenses.0.id")?.string)
     }
 
     @Test(
@@ -111,69 +51,69 @@ private final class MeterDesk: Sendable {
             (#""runs":100"#, #""Runs":100"#, "/vendors/0/products/0/plans/0/meters/Runs"),
         ]
     )
-    func wrong(right: String, wrong: String, pointer: String) {
-        let run = desk.seed(MeterDesk.seed.replacingOccurrences(of: right, with: wrong))
+    func wrong(right: String, wrong: String, pointer: String) throws {
+        let failure = try console.failure(seeding(Self.document.replacing(right, with: wrong)))
 
-        #expect(run.status == 1)
-        #expect(run.error.contains(pointer), "\(run.error)")
+        #expect(failure.exit == 1)
+        #expect(failure.error.at("errors.0.pointer")?.string == pointer)
+        let vendors = console.run("admin vendor list --json")
         #expect(
-            desk.run("admin vendor list").code == "NO_DATABASE" || desk.run("admin vendor list")["vendors"]?.count == 0
+            try vendors.code == 0 ? vendors.json()["vendors"]?.count == 0 : vendors.failureCode() == "NO_DATABASE"
         )
     }
 
     @Test("a seed document lowers what licenses have only when it says so")
     func affectsExisting() throws {
-        _ = desk.seed()
-        let lower = MeterDesk.seed.replacingOccurrences(of: #""runs":100"#, with: #""runs":50"#)
+        try console.json(seeding())
+        let lower = Self.document.replacing(#""runs":100"#, with: #""runs":50"#)
 
-        let refused = desk.seed(lower)
-        let meant = desk.seed(
-            lower.replacingOccurrences(of: #"{"vendors""#, with: #"{"affects_existing":true,"vendors""#)
-        )
+        let refused = try console.failure(seeding(lower))
+        let meant = lower.replacing(#"{"vendors""#, with: #"{"affects_existing":true,"vendors""#)
+        try console.json(seeding(meant))
 
-        #expect(refused.status == 1 && refused.code == "AFFECTS_EXISTING")
-        #expect(refused["error", "licenses"]?.int64 == 1)
-        #expect(meant.status == 0)
+        #expect(refused.exit == 1 && refused.code == "AFFECTS_EXISTING")
+        #expect(refused.error["licenses"]?.int64 == 1)
     }
 
     @Test("create, edit and list tell the meter; plans raise it from the command line too")
     func definitions() throws {
-        _ = desk.seed()
-        let created = desk.run(
+        try console.json(seeding())
+        let created = try console.json(
             "admin meter create --product acme/editor --name flow_run --limit 3 --period lifetime --scope install"
         )
-        let edited = desk.run("admin meter edit --product acme/editor --meter flow_run --limit unlimited --period P30D")
-        let lowered = desk.run("admin meter edit --product acme/editor --meter flow_run --limit 5")
-        let forced = desk.run("admin meter edit --product acme/editor --meter flow_run --limit 5 --affects-existing")
-        let plan = desk.run(
+        let edit = "admin meter edit --product acme/editor --meter flow_run"
+        let edited = try console.json("\(edit) --limit unlimited --period P30D")
+        let lowered = try console.failure("\(edit) --limit 5")
+        let forced = try console.json("\(edit) --limit 5 --affects-existing")
+        let plan = try console.json(
             "admin plan edit --product acme/editor --code pro --meters runs=100,free=unlimited,flow_run=9"
         )
-        let list = desk.run("admin meter list --product acme/editor")
+        let list = try console.json("admin meter list --product acme/editor")
 
-        #expect(created["meter", "id"]?.string?.hasPrefix("mtr_") == true)
-        #expect(created["meter", "name"]?.string == "flow_run")
-        #expect(created["meter", "limit"]?.int64 == 3)
-        #expect(edited["meter", "limit"]?.isNull == true)
-        #expect(edited["meter", "period"]?.string == "P30D")
-        #expect(lowered.status == 1 && lowered.code == "AFFECTS_EXISTING")
-        #expect(forced["meter", "limit"]?.int64 == 5)
-        #expect(plan["plan", "meters", "flow_run"]?.int64 == 9)
-        #expect(plan["plan", "meters", "free"]?.string == "unlimited")
+        #expect(created.at("meter.id")?.string?.hasPrefix("mtr_") == true)
+        #expect(created.at("meter.name")?.string == "flow_run")
+        #expect(created.at("meter.limit")?.int64 == 3)
+        #expect(edited.at("meter.limit")?.isNull == true)
+        #expect(edited.at("meter.period")?.string == "P30D")
+        #expect(lowered.exit == 1 && lowered.code == "AFFECTS_EXISTING")
+        #expect(forced.at("meter.limit")?.int64 == 5)
+        #expect(plan.at("plan.meters.flow_run")?.int64 == 9)
+        #expect(plan.at("plan.meters.free")?.string == "unlimited")
         #expect(try #require(list["meters"]?.elements).map { $0["name"]?.string } == ["flow_run", "free", "runs"])
         #expect(list["next"]?.isNull == true)
     }
 
     @Test("refund and reset tell what is counted after them")
     func counts() throws {
-        let id = try license(desk.seed())
+        let id = try license(try console.json(seeding()))
         let (license, product) = ("--license \(id)", "--product acme/editor --meter runs")
 
-        let refund = desk.run("admin meter refund \(product) \(license) --amount 5 --reason sorry")
-        let reset = desk.run("admin meter reset \(product) \(license)")
+        let refund = try console.json("admin meter refund \(product) \(license) --amount 5 --reason sorry")
+        let reset = try console.json("admin meter reset \(product) \(license)")
 
-        #expect(refund["meter", "usage", "used"]?.int64 == 0)
-        #expect(reset["meter", "usage", "left"]?.int64 == 100)
-        #expect(reset["meter", "usage", "subject"]?.string == id)
+        #expect(refund.at("meter.usage.used")?.int64 == 0)
+        #expect(reset.at("meter.usage.left")?.int64 == 100)
+        #expect(reset.at("meter.usage.subject")?.string == id)
     }
 
     @Test(
@@ -196,11 +136,11 @@ private final class MeterDesk: Sendable {
             ("show --product acme/editor --meter free --install-id install-never-seen-before", 1, "INSTALL_NOT_FOUND"),
         ]
     )
-    func refusals(line: String, status: Int32, code: String) {
-        _ = desk.seed()
+    func refusals(line: String, exit: Int32, code: String) throws {
+        try console.json(seeding())
 
-        let run = desk.run("admin meter \(line)")
+        let failure = try console.failure("admin meter \(line)")
 
-        #expect(run.status == status && run.code == code, "\(run.error)")
+        #expect(failure.exit == exit && failure.code == code, "\(failure.error)")
     }
 }
