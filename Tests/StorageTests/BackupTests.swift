@@ -19,10 +19,6 @@ import Testing
         return nil
     }
 
-    func names(_ database: Database) throws -> [String] {
-        try database.openReader().snapshot { db in try itemNames(db) }
-    }
-
     @Test("backups made while the server writes hold everything acknowledged before, and open anywhere")
     func underLoad() throws {
         let queue = Queue.still()
@@ -54,7 +50,7 @@ import Testing
             let other = Database(folder: folder.path + "/restored\(round)", options: .test())
             _ = try other.restore(from: file) { _ in }
             let writer = try other.openForServing(Queue())
-            let restored = try Set(names(other))
+            let restored = try Set(other.committedNames())
             #expect(before.allSatisfy { restored.contains("n\($0)") })
             #expect(try other.integrity().findings == [])
             #expect(try folder.mode(of: "backup\(round)") == 0o600)
@@ -118,7 +114,7 @@ import Testing
 
         #expect(checked == ["before"])
         #expect(summary.stateVersion > version)
-        #expect(try names(database) == ["before"])
+        #expect(try database.committedNames() == ["before"])
         #expect(try database.openReader().snapshot { db in try db.stateVersion() } > version)
         #expect(try folder.mode(of: "data/countersign.db") == 0o600)
     }
@@ -132,7 +128,7 @@ import Testing
 
         #expect(category { _ = try database.restore(from: backup) { _ in } } == .served)
 
-        #expect(try names(database) == ["a", "b"])
+        #expect(try database.committedNames() == ["a", "b"])
     }
 
     @Test("a restore is refused while somebody reads what is still in the log, which stays")
@@ -147,9 +143,9 @@ import Testing
             #expect(category { _ = try database.restore(from: backup) { _ in } } == .busy)
         }
 
-        #expect(try names(database) == ["a", "b"])
+        #expect(try database.committedNames() == ["a", "b"])
         _ = try database.restore(from: backup) { _ in }
-        #expect(try names(database) == ["a"])
+        #expect(try database.committedNames() == ["a"])
     }
 
     @Test(
@@ -180,7 +176,7 @@ import Testing
 
         #expect(throws: WrongKey.self) { _ = try database.restore(from: backup) { _ in throw WrongKey() } }
 
-        #expect(try names(database) == ["a"])
+        #expect(try database.committedNames() == ["a"])
         #expect(
             try FileManager.default.contentsOfDirectory(atPath: database.folder).allSatisfy {
                 !$0.contains("restoring")
@@ -204,7 +200,7 @@ import Testing
         let category = category { _ = try database.restore(from: backup) { _ in } }
 
         #expect([.notOurs, .corrupt, .access].contains(category))
-        #expect(try names(database) == ["a"])
+        #expect(try database.committedNames() == ["a"])
     }
 
     @Test("a folder with nothing but a key becomes a database")
@@ -218,6 +214,6 @@ import Testing
 
         _ = try other.restore(from: backup) { _ in }
 
-        #expect(try names(other) == ["a"])
+        #expect(try other.committedNames() == ["a"])
     }
 }

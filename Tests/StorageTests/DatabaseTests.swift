@@ -77,7 +77,7 @@ import Testing
             }
 
             try writer.write { db in _ = try insertItem("again", in: db) }
-            #expect(try database.openReader().snapshot { db in try itemNames(db) } == ["server", "command", "again"])
+            #expect(try database.committedNames() == ["server", "command", "again"])
         }
     #endif
 

@@ -19,10 +19,6 @@ import Testing
         faulty_vfs_register(vfs)
     }
 
-    func names() throws -> [String] {
-        try database.openReader().snapshot { db in try itemNames(db) }
-    }
-
     @Test("one sync is made for a whole batch")
     func oneSync() throws {
         var before: Int32 = 0
@@ -55,7 +51,7 @@ import Testing
         #expect(answers.aborts.isEmpty)
         #expect(queue.status().failedCommits == 1)
         #expect(queue.status().lastError == nil)
-        #expect(try Set(names()).isSuperset(of: ["n2", "n3", "n4", "n5"]))
+        #expect(try Set(database.committedNames()).isSuperset(of: ["n2", "n3", "n4", "n5"]))
         #expect(try database.integrity().findings == [])
     }
 
@@ -111,7 +107,7 @@ import Testing
 
         #expect(answers.succeeded == [5, 6, 7])
         #expect(answers.aborts.isEmpty)
-        #expect(try names() == ["n5", "n6", "n7"])
+        #expect(try database.committedNames() == ["n5", "n6", "n7"])
     }
 
     @Test(
@@ -135,7 +131,7 @@ import Testing
             }
         )
         let isReady = queue.status().isReady
-        #expect(try names() == ["a"])
+        #expect(try database.committedNames() == ["a"])
         var submissions = (0..<5).map { Queue.Submission.insert("n\($0)", ticket: $0) }
         try #require(queue.submit(&submissions))
         queue.stop()
@@ -151,7 +147,7 @@ import Testing
 
         #expect(!isReady && queue.status().lastError == nil)
         #expect(succeeded == [2, 3, 4])
-        #expect(try names() == ["a", "start", "n2", "n3", "n4"])
+        #expect(try database.committedNames() == ["a", "start", "n2", "n3", "n4"])
         #expect(starts.withLock { $0 } == 4)
         #expect(try database.openReader().snapshot { db in try db.stateVersion() } > before)
     }

@@ -137,6 +137,11 @@ func itemNames(_ db: borrowing some Queries & ~Copyable) throws -> [String] {
 }
 
 extension Database {
+    /// The names of the items that a new reader sees.
+    func committedNames() throws -> [String] {
+        try openReader().snapshot { db in try itemNames(db) }
+    }
+
     /// Does to the file what no connection of ours would do.
     func damage(_ statement: String) throws {
         var handle: OpaquePointer?

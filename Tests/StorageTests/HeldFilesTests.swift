@@ -170,7 +170,7 @@ private struct Meddler {
         #expect(outcome.succeeded == [0, 1, 3, 4])
         #expect(queue.status().lastError == nil)
         #expect(
-            try database.openReader().snapshot { db in try itemNames(db) } == ["n0", "n1", "n3", "n4"]
+            try database.committedNames() == ["n0", "n1", "n3", "n4"]
         )
     }
 

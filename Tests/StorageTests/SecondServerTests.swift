@@ -79,8 +79,6 @@ import Testing
         }
     }
 
-    private func names() throws -> [String] { try database.openReader().snapshot { db in try itemNames(db) } }
-
     @Test(
         "the first goes on when the second has ended, with what that wrote, whether or not it was asked meanwhile",
         arguments: Way.allCases,
@@ -108,7 +106,7 @@ import Testing
 
         #expect(refusal == nil, "\(String(describing: refusal))")
         #expect(isReady)
-        #expect(try names() == ["a", "b", "c", "other", "another", "d"])
+        #expect(try database.committedNames() == ["a", "b", "c", "other", "another", "d"])
         #expect(try database.integrity().findings == [])
     }
 
@@ -150,6 +148,6 @@ import Testing
         first.end()
 
         #expect(refusal == nil, "\(String(describing: refusal))")
-        #expect(try names() == ["a", "b", "c"])
+        #expect(try database.committedNames() == ["a", "b", "c"])
     }
 }

@@ -122,7 +122,7 @@ import Testing
         // To open the database anew, to begin, and for the tidying before: each no longer than one write may wait.
         #expect(slept.allSatisfy { $0 <= 3 * 200_000 }, "\(slept)")
         #expect(queue.status().lastError == nil)
-        let names = try database.openReader().snapshot { db in try itemNames(db) }
+        let names = try database.committedNames()
         #expect(names == ["a"] + succeeded.map { "n\($0)" })
         #expect(try database.integrity().findings == [])
     }
@@ -138,6 +138,6 @@ import Testing
         faulty_vfs_unlock(vfs)
 
         #expect(refusal == .busy)
-        #expect(try database.openReader().snapshot { db in try itemNames(db) } == ["a", "b"])
+        #expect(try database.committedNames() == ["a", "b"])
     }
 }

@@ -52,7 +52,7 @@ import Testing
             #expect(answers.error(of: ticket)?.isTransient == true, "\(name)")
         }
         faulty_vfs_break(vfs, 0, 0)
-        let names = try database.openReader().snapshot { db in try itemNames(db) }
+        let names = try database.committedNames()
         #expect(names == answers.succeeded.map { "n\($0)" }, "\(name)")
     }
 

@@ -100,7 +100,7 @@ import Testing
         writing.join()
 
         #expect(answered.withLock { counts in counts.allSatisfy { $0 == 1 } })
-        let names = try database.openReader().snapshot { db in try itemNames(db) }
+        let names = try database.committedNames()
         #expect(Set(names).count == 2000)
     }
 
