@@ -114,6 +114,40 @@ import Testing
         #expect(byID["activations"]?.count == 0)
     }
 
+    @Test("show tells every seat there is; where writes wait for the answer, those that were seen last are told")
+    func manySeats() throws {
+        let id = try license("issue --product acme/editor --plan team")["id"]?.string ?? ""
+        try console.sql(
+            """
+            WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 1010)
+            INSERT INTO installs (id, product_id, mode, digest, first_seen_at, last_seen_at)
+            SELECT printf('ins_%026d', n), (SELECT id FROM products), 'live', CAST(printf('%032d', n) AS BLOB), n, n
+            FROM numbers
+            """
+        )
+        try console.sql(
+            """
+            INSERT INTO activations (id, license_id, install_id, activated_at, last_seen_at)
+            SELECT 'act_' || substr(installs.id, 5), licenses.id, installs.id, last_seen_at, last_seen_at
+            FROM installs, licenses
+            """
+        )
+        func seats(_ license: JSONValue) -> [String] {
+            license["activations"]?.elements?.compactMap { $0["id"]?.string } ?? []
+        }
+
+        let shown = try license("show \(id)")
+        let held = try license("suspend \(id) --reason unpaid")
+
+        let all = (1...1010).reversed().map { number in
+            let digits = String(number)
+            return "act_" + String(repeating: "0", count: 26 - digits.count) + digits
+        }
+        #expect(seats(shown) == all && shown["activations_omitted"] == nil)
+        #expect(seats(held) == Array(all.prefix(1000)) && held["activations_omitted"]?.int64 == 10)
+        #expect(held["seats"]?["used"]?.int64 == 1010)
+    }
+
     @Test("the standing goes through suspend, reinstate, revoke and back, with codes for what is refused")
     func standing() throws {
         let id = try issued().id
