@@ -53,7 +53,7 @@ extension LoopState {
         case .call(_, let contact, let install, .failure(let error)): return try refuse(error, contact, install)
         case .call(let proof, let contact, let install, .success(let presentation)):
             try lookAtFirstContacts(contact, install)
-            return .compute(for: contact.origin) { chains in
+            return .compute(for: contact.origin, bytes: request.body.byteCount) { chains in
                 let evidence: Proof.Evidence
                 do {
                     evidence = try proof.evidence(presentation, for: contact, chains: &chains)

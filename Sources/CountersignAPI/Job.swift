@@ -20,6 +20,8 @@ public struct Job: Sendable {
 
     /// Who asks: one origin may fill a quarter of the writer's queue.
     let origin: Origin
+    /// How long the request's body is, where the worker's queue is bounded by that.
+    var bytes = 0
     let work: Work
 }
 
@@ -72,7 +74,9 @@ extension Outcome where Job == CountersignAPI.Job {
     }
 
     /// Has `job` run on the worker.
-    static func compute(for origin: Origin, _ job: @escaping ComputeJob) -> Outcome {
-        .job(CountersignAPI.Job(origin: origin, work: .compute(job)))
+    ///
+    /// - Parameter bytes: How long the body is that waits for it.
+    static func compute(for origin: Origin, bytes: Int = 0, _ job: @escaping ComputeJob) -> Outcome {
+        .job(CountersignAPI.Job(origin: origin, bytes: bytes, work: .compute(job)))
     }
 }

@@ -75,6 +75,7 @@ public struct LoopState: ~Copyable, LoopContext {
                 let work = WorkerQueue.Submission(
                     ticket: submission.ticket,
                     origin: submission.job.origin,
+                    bytes: submission.job.bytes,
                     job: job
                 )
                 if !shared.worker.submit(work) { refused.insert(submission.ticket) }

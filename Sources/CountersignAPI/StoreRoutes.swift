@@ -153,7 +153,7 @@ enum StoreNotificationRoute {
         } catch {
             throw Problem(notification: error)
         }
-        return .compute(for: Origin(id)) { chains in
+        return .compute(for: Origin(id), bytes: request.body.byteCount) { chains in
             let notification: StoreNotification
             do throws(StoreRefusal) {
                 notification = try signed.verified(at: now, chains: &chains)

@@ -18,8 +18,10 @@ enum Computed: Sendable {
     case write(WriteJob)
 }
 
-/// What waits for the worker, at most 64: a queue that is full refuses, one origin may fill a quarter of it, and those that
-/// wait share the worker's time (`FairQueue`), so that one vendor's apps or notifications do not shut out another's.
+/// What waits for the worker: 16 MiB of requests, and at most 1,024, so that neither a burst of notifications nor many apps
+/// at once are refused. All of it is anybody's who comes first, as long as it is not full; then whoever has most waiting
+/// gives way to another, so that one vendor's apps or notifications do not shut out another's, and those that wait share the
+/// worker's time (`FairQueue`).
 final class WorkerQueue: Sendable {
     /// One piece of work.
     struct Submission: Sendable {
@@ -27,32 +29,51 @@ final class WorkerQueue: Sendable {
         let ticket: Ticket
         /// Who asks: for the share of this queue, and of the writer's, should there be something to write.
         let origin: Origin
+        /// How long the request's body is: so much memory is held for it, or a few times that.
+        let bytes: Int
         let job: ComputeJob
+    }
+
+    /// What the worker is to do next.
+    enum Turn: Sendable {
+        case work(Submission)
+        /// To refuse what had to give way.
+        case refuse([Ticket])
     }
 
     private struct State {
         var waiting: FairQueue<Submission>
+        var displaced: [Ticket] = []
         var isStopped = false
     }
 
+    /// A shorter request takes up as much.
+    static let bytesOfPlace = 16 * 1024
+
     private let state: Guarded<State>
-    /// Counts what waits, and the wish to stop.
+    /// Counts what waits at least, and the wish to stop.
     private let bell = DispatchSemaphore(value: 0)
 
-    /// An empty queue.
-    init(capacity: Int = 64) {
-        state = Guarded(State(waiting: FairQueue(capacity: capacity)))
+    /// An empty queue of so many places for requests of ``bytesOfPlace``.
+    init(capacity: Int = 1024) {
+        state = Guarded(State(waiting: FairQueue(capacity: capacity, share: capacity)))
     }
 
     /// How much waits.
     var count: Int { state.withLock { $0.waiting.count } }
 
-    /// Takes one piece of work over, if there is room for it and in its origin's share; never blocks.
+    /// Takes one piece of work over, if there is room for it, or others have more; never blocks.
     ///
     /// - Returns: whether it was accepted: it is answered exactly once then.
     func submit(_ submission: Submission) -> Bool {
+        let (origin, size) = (submission.origin.number, max(1, (submission.bytes - 1) / Self.bytesOfPlace + 1))
         let isAccepted = state.withLock { state in
-            !state.isStopped && state.waiting.append(submission, of: submission.origin.number)
+            if state.isStopped { return false }
+            while !state.waiting.append(submission, of: origin, takingUp: size) {
+                guard let other = state.waiting.displace(for: origin, needing: size) else { return false }
+                state.displaced.append(other.ticket)
+            }
+            return true
         }
         if isAccepted { bell.signal() }
         return isAccepted
@@ -67,12 +88,28 @@ final class WorkerQueue: Sendable {
         if !wasStopped { bell.signal() }
     }
 
-    /// The oldest piece of work of whose turn it is, waiting for one; nil once the queue was stopped and is empty.
+    /// What to do next, waiting for it: those that gave way hear of it first, then it is the oldest piece of work of whose
+    /// turn it is; nil once the queue was stopped and is empty.
     ///
     /// - Parameter spent: nanoseconds spent on the one that was taken last.
-    func take(charging spent: UInt64 = 0) -> Submission? {
-        bell.wait()
-        return state.withLock { $0.waiting.popFirst(charging: spent) }
+    func take(charging spent: UInt64 = 0) -> Turn? {
+        var spent = spent
+        while true {
+            bell.wait()
+            let (turn, isStopped) = state.withLock { state -> (Turn?, Bool) in
+                if !state.displaced.isEmpty {
+                    defer { state.displaced = [] }
+                    // Whoever took the place is still to be done.
+                    bell.signal()
+                    return (.refuse(state.displaced), state.isStopped)
+                }
+                return (state.waiting.popFirst(charging: spent).map(Turn.work), state.isStopped)
+            }
+            if case .refuse? = turn { return turn }
+            if turn != nil || isStopped { return turn }
+            // It gave way, and was told.
+            spent = 0
+        }
     }
 }
 
@@ -99,13 +136,28 @@ struct Worker: Sendable {
     /// Works until the queue was stopped and is empty.
     mutating func run() {
         var spent: UInt64 = 0
-        while let submission = queue.take(charging: spent) {
-            let started = MonotonicClock.nanoseconds()
-            defer { spent = MonotonicClock.nanoseconds() - started }
-            guard let answer = Self.work(on: submission, &chains, writes, limiter) else { continue }
-            var answers = [Answer(submission.ticket, answer)]
-            mailboxes[Int(submission.ticket.loop)].post(&answers)
+        while let turn = queue.take(charging: spent) {
+            switch turn {
+            case .refuse(let tickets):
+                for ticket in tickets { post(.success(Self.refusal), for: ticket) }
+            case .work(let submission):
+                let started = MonotonicClock.nanoseconds()
+                defer { spent = MonotonicClock.nanoseconds() - started }
+                guard let answer = Self.work(on: submission, &chains, writes, limiter) else { continue }
+                post(answer, for: submission.ticket)
+            }
         }
+    }
+
+    private func post(_ answer: Result<Render<LoopState>, any Error>, for ticket: Ticket) {
+        var answers = [Answer(ticket, answer)]
+        mailboxes[Int(ticket.loop)].post(&answers)
+    }
+
+    /// The answer to what a queue has no room for.
+    private static let refusal: Render<LoopState> = { context in
+        context.shard.add(context.shared.metrics.refusedJobs)
+        throw HTTPFailure.unavailable(retryAfterSeconds: 1)
     }
 
     /// Does one piece of work.
@@ -124,10 +176,7 @@ struct Worker: Sendable {
                 let charges = Charges(limiter)
                 var submissions = [charges.submission(job, of: submission.origin, for: submission.ticket)]
                 if writes.submit(&submissions) { return nil }
-                return .success { context in
-                    context.shard.add(context.shared.metrics.refusedJobs)
-                    throw HTTPFailure.unavailable(retryAfterSeconds: 1)
-                }
+                return .success(refusal)
             }
         } catch {
             return .failure(error)

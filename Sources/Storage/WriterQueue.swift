@@ -67,7 +67,7 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
     ///   - capacity: the most jobs that may wait, at least 4.
     ///   - clock: nanoseconds that never run backwards; `nil` is the system's monotonic clock.
     public init(capacity: Int = 4096, clock: (@Sendable () -> UInt64)? = nil) {
-        state = Guarded(State(waiting: FairQueue(capacity: capacity)))
+        state = Guarded(State(waiting: FairQueue(capacity: capacity, share: capacity / 4)))
         self.clock = clock ?? { MonotonicClock.nanoseconds() }
     }
 

@@ -1,5 +1,5 @@
-/// What waits for one thread that works for many: bounded, with a quarter of the places for each origin at most, and with
-/// the thread's time shared among them.
+/// What waits for one thread that works for many: bounded, with a share of the places for each origin at most, and with the
+/// thread's time shared among them.
 ///
 /// The next element is the oldest of the origin that has used the least time: whoever has much to do, or what takes long,
 /// delays another by the one element that is being worked on, not by all of its own. Elements of one origin keep their
@@ -24,18 +24,27 @@ public struct FairQueue<Element: Sendable>: Sendable {
         }
     }
 
+    /// One element, and how many places it takes up.
+    private struct Waiting: Sendable {
+        let element: Element
+        let size: Int
+    }
+
     /// What one origin has waiting.
     private struct Lane: Sendable {
         /// In the order of arrival, from `head` on; what stands before it was taken.
-        private var elements: [Element?]
+        private var elements: [Waiting?]
         private var head = 0
+        /// How many places its elements take up together.
+        private(set) var size: Int
         let origin: UInt64
         var account: Account
         /// Of origins that used as much, who came first is next.
         let turn: UInt64
 
-        init(_ element: Element, of origin: UInt64, _ account: Account, turn: UInt64) {
-            elements = [element]
+        init(_ waiting: Waiting, of origin: UInt64, _ account: Account, turn: UInt64) {
+            elements = [waiting]
+            size = waiting.size
             self.origin = origin
             self.account = account
             self.turn = turn
@@ -45,29 +54,40 @@ public struct FairQueue<Element: Sendable>: Sendable {
 
         var places: Int { elements.count }
 
-        var first: Element? { head < elements.count ? elements[head] : nil }
+        var first: Element? { head < elements.count ? elements[head]?.element : nil }
 
-        mutating func append(_ element: Element) { elements.append(element) }
+        mutating func append(_ waiting: Waiting) {
+            elements.append(waiting)
+            size += waiting.size
+        }
 
-        mutating func popFirst() -> Element? {
-            guard head < elements.count else { return nil }
-            let element = elements[head].take()
+        mutating func popFirst() -> Waiting? {
+            guard head < elements.count, let first = elements[head].take() else { return nil }
+            size -= first.size
             head += 1
             // Places that were used go back in portions, so that a lane that is never empty does not grow.
             if head >= 32, head * 2 >= elements.count {
                 elements.removeFirst(head)
                 head = 0
             }
-            return element
+            return first
+        }
+
+        mutating func popLast() -> Waiting? {
+            guard head < elements.count, let last = elements.removeLast() else { return nil }
+            size -= last.size
+            return last
         }
     }
 
-    /// The most elements that may wait.
+    /// How many places there are.
     public let capacity: Int
-    /// The most elements of one origin that may wait.
+    /// How many of them one origin may take up.
     public let share: Int
     /// How many elements wait.
     public private(set) var count = 0
+    /// How many places they take up.
+    public private(set) var size = 0
 
     /// Of origins that have something waiting, in no order.
     private var lanes: [Lane] = []
@@ -83,11 +103,15 @@ public struct FairQueue<Element: Sendable>: Sendable {
     /// Debts beyond this are looked through for those that are settled.
     private static var manyDebts: Int { 64 }
 
-    /// An empty queue for at most `capacity` elements, at least 4.
-    public init(capacity: Int) {
-        precondition(capacity >= 4, "a queue holds at least 4 elements, one for each quarter")
+    /// An empty queue.
+    ///
+    /// - Parameters:
+    ///   - capacity: how many places there are, at least 1.
+    ///   - share: how many of them one origin may take up, at least 1.
+    public init(capacity: Int, share: Int) {
+        precondition(capacity >= 1 && share >= 1, "a queue holds at least one element, whosever it is")
         self.capacity = capacity
-        share = capacity / 4
+        self.share = share
     }
 
     /// Whether nothing waits.
@@ -98,23 +122,44 @@ public struct FairQueue<Element: Sendable>: Sendable {
 
     /// Takes an element over where there is room for it.
     ///
-    /// - Parameter origin: a digest of who asks.
+    /// - Parameters:
+    ///   - origin: a digest of who asks.
+    ///   - size: how many places it takes up, at least 1.
     /// - Returns: false where the queue is full, or the origin's share of it.
-    public mutating func append(_ element: Element, of origin: UInt64) -> Bool {
-        guard count < capacity else { return false }
+    public mutating func append(_ element: Element, of origin: UInt64, takingUp size: Int = 1) -> Bool {
+        guard size <= capacity - self.size, size <= share - self.size(of: origin) else { return false }
+        let waiting = Waiting(element: element, size: size)
         if let place = places[origin] {
-            guard lanes[place].count < share else { return false }
-            lanes[place].append(element)
+            lanes[place].append(waiting)
         } else {
             var account = debts.removeValue(forKey: origin) ?? Account(used: usedByNext)
             account.used = max(account.used, usedByNext)
             places[origin] = lanes.count
-            lanes.append(Lane(element, of: origin, account, turn: arrivals))
+            lanes.append(Lane(waiting, of: origin, account, turn: arrivals))
             arrivals += 1
         }
         count += 1
+        self.size += size
         return true
     }
+
+    /// Takes out the newest element of the origin that takes up most, to make room in a full queue for another's.
+    ///
+    /// - Parameters:
+    ///   - origin: a digest of who asks for room.
+    ///   - size: how many places it needs.
+    /// - Returns: nil where nobody takes up more than `origin` would then: nobody gives way to who has as much.
+    public mutating func displace(for origin: UInt64, needing size: Int) -> Element? {
+        guard let place = lanes.indices.max(by: { lanes[$0].size < lanes[$1].size }),
+            lanes[place].size > self.size(of: origin) + size, let last = lanes[place].popLast()
+        else { return nil }
+        count -= 1
+        self.size -= last.size
+        leaveIfEmpty(place)
+        return last.element
+    }
+
+    private func size(of origin: UInt64) -> Int { places[origin].map { lanes[$0].size } ?? 0 }
 
     /// The next element, which is in the queue no more; nil where nothing waits: then nobody owes anybody anything.
     ///
@@ -128,12 +173,13 @@ public struct FairQueue<Element: Sendable>: Sendable {
             return nil
         }
         guard lanes[place].account.last <= time else { return nil }
-        let element = lanes[place].popFirst()
+        guard let first = lanes[place].popFirst() else { return nil }
         count -= 1
+        size -= first.size
         usedByNext = max(usedByNext, lanes[place].account.used)
         served = lanes[place].origin
         leaveIfEmpty(place)
-        return element
+        return first.element
     }
 
     /// Takes out what is at the head of any origin and of this kind, behind which there may be more of it.
@@ -142,7 +188,7 @@ public struct FairQueue<Element: Sendable>: Sendable {
         // From the end, so that a lane that takes the place of one that left was looked at already.
         for place in lanes.indices.reversed() {
             while let first = lanes[place].first, isWanted(first) {
-                _ = lanes[place].popFirst()
+                size -= lanes[place].popFirst()?.size ?? 0
                 removed.append(first)
             }
             leaveIfEmpty(place)

@@ -19,7 +19,7 @@ import Testing
     }
 
     private func filled(_ elements: [String], capacity: Int = 4096) -> FairQueue<String> {
-        var queue = FairQueue<String>(capacity: capacity)
+        var queue = FairQueue<String>(capacity: capacity, share: capacity)
         let accepted = elements.count { queue.append($0, of: UInt64($0.utf8.first ?? 0)) }
         #expect(accepted == elements.count)
         return queue
@@ -108,14 +108,57 @@ import Testing
         #expect(queue.count == 2)
     }
 
-    @Test("one origin fills a quarter, all together the whole")
+    @Test("one origin fills its share, all together the whole")
     func shares() {
-        var queue = FairQueue<Int>(capacity: 16)
+        var queue = FairQueue<Int>(capacity: 16, share: 4)
 
         let accepted = (0..<5).map { origin in (0..<5).count { queue.append($0, of: UInt64(origin)) } }
 
         #expect(accepted == [4, 4, 4, 4, 0])
         #expect(queue.count == 16)
+    }
+
+    @Test("what takes up several places needs so many, and gives as many back")
+    func sizes() {
+        var queue = FairQueue<String>(capacity: 10, share: 8)
+
+        let first = [("a", 5), ("a", 4), ("a", 3), ("b", 3), ("b", 2)].map { name, size in
+            queue.append("\(name)\(size)", of: UInt64(name.utf8.first ?? 0), takingUp: size)
+        }
+        let filled = (queue.count, queue.size)
+        let taken = queue.popFirst()
+        let isIn = queue.append("c5", of: 0, takingUp: 5)
+
+        #expect(first == [true, false, true, false, true])
+        #expect(filled == (3, 10) && taken == "a5")
+        #expect(isIn && queue.size == 10)
+        _ = queue.removeFirst { _ in true }
+        #expect(queue.size == 0)
+    }
+
+    @Test("in a full queue the newest of whoever has most gives way, until all who come have as much")
+    func displaced() {
+        var queue = FairQueue<String>(capacity: 8, share: 8)
+        func come(_ name: String, _ size: Int = 1) -> [String]? {
+            var displaced: [String] = []
+            let origin = UInt64(name.utf8.first ?? 0)
+            while !queue.append(name, of: origin, takingUp: size) {
+                guard let other = queue.displace(for: origin, needing: size) else { return nil }
+                displaced.append(other)
+            }
+            return displaced
+        }
+
+        for number in 0..<8 { #expect(come("a\(number)")?.isEmpty == true) }
+        #expect(come("a8") == nil)
+        #expect(come("b0") == ["a7"])
+        #expect(come("b1") == ["a6"])
+        #expect(come("c0", 3) == ["a5", "a4", "a3"])
+        #expect(come("b2") == nil)
+
+        #expect(queue.size == 8)
+        let left = take(9, from: &queue) { _ in 1 }
+        #expect(left == ["a0", "b0", "c0", "a1", "b1", "a2"])
     }
 
     @Test("of each origin the oldest are taken out, and nothing behind another")
@@ -132,7 +175,7 @@ import Testing
 
     @Test("a queue that is never empty does not grow, and keeps nothing that was taken", arguments: [1, 2, 3, 100])
     func storage(waiting: Int) {
-        var queue = FairQueue<Kept>(capacity: 4096)
+        var queue = FairQueue<Kept>(capacity: 4096, share: 4096)
         for number in 0..<waiting { _ = queue.append(Kept(), of: UInt64(number % 3)) }
         weak var last: Kept?
 
@@ -151,7 +194,7 @@ import Testing
 
     @Test("whatever comes and goes, all that was accepted is there once, in the order of its origin", arguments: 0..<20)
     func model(seed: UInt64) {
-        var queue = FairQueue<(origin: UInt64, number: Int)>(capacity: 12)
+        var queue = FairQueue<(origin: UInt64, number: Int)>(capacity: 12, share: 3)
         var expected: [UInt64: [Int]] = [:]
         var state = seed &* 0x9E37_79B9_7F4A_7C15 &+ 1
         func next(_ bound: UInt64) -> UInt64 {
