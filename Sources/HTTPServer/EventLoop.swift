@@ -245,6 +245,9 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
     private mutating func scan(_ ticks: UInt32, _ context: inout Context) {
         if !isAccepting && ticks >= resumeAcceptingAt { resumeAccepting() }
         let isOver = stopDeadline.map { ticks >= $0 } ?? false
+        // A request that is not all here after a quarter of the time does not keep those that run from ending well before
+        // somebody loses patience with the process.
+        let isLate = stopDeadline.map { ticks >= $0 &- graceTicks / 4 * 3 } ?? false
         for slot in slots.indices {
             let phase = slots[slot].phase
             if phase == .free { continue }
@@ -258,7 +261,8 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
                 continue
             }
             let deadline = slots[slot].deadline
-            if deadline != 0 && ticks >= deadline { expire(slot, &context) }
+            let isOverdue = deadline != 0 && ticks >= deadline
+            if isOverdue || isLate && (phase == .head || phase == .body) { expire(slot, &context) }
         }
     }
 

@@ -55,7 +55,7 @@ extension Setting {
             "shutdown_grace",
             \.shutdownGraceSeconds,
             .duration(0...600),
-            "How long requests under way may take after SIGTERM."
+            "How long requests that run may take after SIGTERM; one that is not all here yet has a quarter of it to come."
         ),
         Setting(
             "lock_wait",

@@ -318,7 +318,7 @@ import Testing
         arguments: 0..<4
     )
     func stopWithBodyUnderWay(phase: Int) throws {
-        let server = try TestServer()
+        let server = try TestServer { $0.shutdownGraceSeconds = 600 }
         let client = try server.connect()
         try client.send(request("POST", "/echo", ["Content-Length: 10"]) + "hello")
         // Idle for a while, so that the wake-up that learns of the stop is also one that looks for what is overdue;
@@ -331,6 +331,32 @@ import Testing
 
         #expect(try client.receive()?.body == "helloagain")
         #expect(try client.isClosed())
+        server.end()
+    }
+
+    @Test(
+        "stopping waits for part of a request a quarter of the time, and for what runs all of it",
+        arguments: [
+            "GET /hea", request("POST", "/echo", ["Content-Length: 10"]) + "hello",
+            request("POST", "/nowhere", ["Content-Length: 10"]) + "hello",
+        ]
+    )
+    func stopWithPartOfRequest(part: String) throws {
+        let server = try TestServer { $0.shutdownGraceSeconds = 12 }
+        let slow = try server.connect()
+        let busy = try server.connect()
+        try busy.send(request("GET", "/health") + request("POST", "/gated", body: "x"))
+        _ = try busy.receive()
+        try slow.send(part)
+
+        server.server.stop()
+        // The next answers come once the quarter is over, or this ends when all of the time is.
+        var last: Int?
+        while let answer = try slow.receive() { last = answer.status }
+        server.stage.gate.signal()
+
+        #expect(last == (part.contains("nowhere") ? 404 : 408))
+        #expect(try busy.receive()?.body == "gated")
         server.end()
     }
 
