@@ -18,14 +18,20 @@ struct ConfigurationFile: Equatable, Sendable {
 
     /// Reads a file of the system.
     ///
+    /// - Parameter waits: Whether a pipe is waited for, or another file that is no regular one: whoever starts a command may
+    ///   want that, a server that runs has other things to do.
     /// - Throws: `ConfigurationError` where it cannot be read, is longer than 1 MiB or is not UTF-8.
-    init(reading path: String) throws(ConfigurationError) {
+    init(reading path: String, waits: Bool) throws(ConfigurationError) {
         func refused(_ words: String) -> ConfigurationError {
             ConfigurationError(problems: [.init(setting: "", words: words, origin: .flag("--config \(path)"))])
         }
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | (waits ? 0 : O_NONBLOCK))
         guard descriptor >= 0 else { throw refused("cannot be opened: \(String(cString: strerror(errno)))") }
         defer { _ = close(descriptor) }
+        var facts = stat()
+        guard waits || (fstat(descriptor, &facts) == 0 && facts.st_mode & S_IFMT == S_IFREG) else {
+            throw refused("is no regular file")
+        }
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 65_536)
         while true {

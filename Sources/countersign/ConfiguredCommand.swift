@@ -5,19 +5,22 @@ import HTTPServer
 enum ConfiguredCommand {
     /// Reads the configuration for one command line.
     ///
-    /// - Parameter flags: Settings named by options of the command itself.
+    /// - Parameters:
+    ///   - flags: Settings named by options of the command itself.
+    ///   - waits: Whether a file that is a pipe is waited for.
     /// - Throws: `CommandFailure` naming every setting that is wrong: `CONFIGURATION`, or `USAGE` where it is options of the
     ///   command line alone whose values are none.
     static func load(
         _ environment: [String: String],
         _ options: GlobalOptions,
-        flags: [Configuration.Flag] = []
+        flags: [Configuration.Flag] = [],
+        waits: Bool = true
     ) throws -> LoadedConfiguration {
         var flags = flags
         if let data = options.data { flags.append(Configuration.Flag("data", [data])) }
         do {
             let path = options.config ?? environment["COUNTERSIGN_CONFIG"].flatMap { $0.isEmpty ? nil : $0 }
-            let file = try path.map { try ConfigurationFile(reading: $0) }
+            let file = try path.map { try ConfigurationFile(reading: $0, waits: waits) }
             return try Configuration.load(file: file, environment: environment, flags: flags)
         } catch let error as ConfigurationError {
             if let option = error.option { throw CommandFailure.usage(error.description, option: option) }

@@ -6,6 +6,8 @@ import SystemPrimitives
 @main
 enum Countersign {
     static func main() {
+        // Before any file is opened.
+        StandardStreams.fill()
         // Before any secret is read: what a crash writes must not hold one.
         CoreDumps.forbid()
         // Before OpenSSL allocates: a lack of memory must never read as a bad signature.

@@ -241,12 +241,18 @@ import Testing
         let binary = folder.appending(path: "binary")
         try Data([0x7B, 0xFF, 0x7D]).write(to: binary)
 
-        for (path, words) in [
-            ("/nowhere/c", "cannot be opened: No such file"), (folder.path, "cannot be read"),
-            (binary.path, "is not UTF-8"),
+        let pipe = folder.appending(path: "pipe").path
+        #expect(mkfifo(pipe, 0o600) == 0)
+
+        for (path, waits, words) in [
+            ("/nowhere/c", true, "cannot be opened: No such file"), (folder.path, true, "cannot be read"),
+            (binary.path, true, "is not UTF-8"), (folder.path, false, "is no regular file"),
+            // A server that waited for somebody to write to it would heed no other signal.
+            (pipe, false, "is no regular file"), ("/dev/zero", false, "is no regular file"),
+            ("/dev/zero", true, "is longer than"),
         ] {
             do {
-                _ = try ConfigurationFile(reading: path)
+                _ = try ConfigurationFile(reading: path, waits: waits)
                 Issue.record("\(path) was read")
             } catch {
                 #expect(error.description.contains("--config \(path)"))

@@ -45,8 +45,10 @@ enum ServeCommand {
         if !addresses.isEmpty { flags.append(Configuration.Flag("listen", addresses)) }
         if let loops = try invocation.value(loops) { flags.append(Configuration.Flag("loops", [loops])) }
         let surroundings = context.surroundings
-        let load = { try ConfiguredCommand.load(surroundings.environment, context.options, flags: flags) }
-        let loaded = try load()
+        let load = { waits in
+            try ConfiguredCommand.load(surroundings.environment, context.options, flags: flags, waits: waits)
+        }
+        let loaded = try load(true)
         if invocation.isSet(printConfig) {
             let text =
                 context.options.isJSON
@@ -61,7 +63,7 @@ enum ServeCommand {
                 isDemo: invocation.isSet(demo),
                 acceptsClock: invocation.isSet(acceptClock)
             )
-            process.run(reloading: { try load().configuration })
+            process.run(reloading: { try load(false).configuration })
         } catch let error as StorageError where error.isLockHeld && ProcessSignals.isStopPending {
             // It was told to end while it waited for somebody else.
         }

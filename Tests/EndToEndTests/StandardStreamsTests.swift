@@ -1,0 +1,43 @@
+import Foundation
+import Glibc
+import Testing
+
+@Suite("Standard streams, seen from outside", .timeLimit(.minutes(30))) struct StandardStreamsTests {
+    @Test(
+        "where whoever starts a server has closed them, no file of the database gets their numbers, or what is printed",
+        arguments: ["<&-", ">&-", "2>&-", "<&- >&-", "<&- 2>&-", "<&- >&- 2>&-"]
+    )
+    func closed(how: String) async throws {
+        let program = try Program()
+        #expect(try program.run("admin", "vendor", "create", "--slug", "acme").code == 0)
+        let process = program.process(["serve", "--listen", "127.0.0.1:0"])
+        process.arguments =
+            ["-c", "exec \"$0\" \"$@\" \(how)", process.executableURL?.path ?? ""] + (process.arguments ?? [])
+        process.executableURL = URL(filePath: "/bin/sh")
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        try Program.start(process)
+        let descriptors = "/proc/\(process.processIdentifier)/fd"
+        func target(_ number: String) -> String? {
+            try? FileManager.default.destinationOfSymbolicLink(atPath: "\(descriptors)/\(number)")
+        }
+
+        await wait {
+            let numbers = (try? FileManager.default.contentsOfDirectory(atPath: descriptors)) ?? []
+            return !process.isRunning || numbers.contains { target($0)?.hasSuffix("/countersign.db-wal") == true }
+        }
+        let targets = ["0", "1", "2"].map(target)
+        kill(process.processIdentifier, SIGTERM)
+        process.waitUntilExit()
+
+        for (stream, target) in zip(["<", ">", "2>"], targets) where how.split(separator: " ").contains("\(stream)&-") {
+            #expect(target == "/dev/null", "\(stream)")
+        }
+        #expect(targets.allSatisfy { $0?.hasPrefix(program.data) == false }, "\(targets)")
+        #expect(process.terminationReason == .exit && process.terminationStatus == 0)
+        for lock in ["serve.lock", "write.lock"] {
+            let text = try String(contentsOfFile: "\(program.data)/\(lock)", encoding: .utf8)
+            #expect(!text.contains("listening") && !text.contains("{"), "\(lock): \(text)")
+        }
+    }
+}
