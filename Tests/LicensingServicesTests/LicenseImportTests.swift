@@ -108,6 +108,13 @@ import Testing
         #expect(try office.audited().isEmpty)
     }
 
+    @Test("order ids are told apart by their bytes, as everywhere, also where they look alike")
+    func alike() throws {
+        let faults = try office.faults("plan,order_id\npro,caf\u{E9}\npro,cafe\u{301}\n")
+
+        #expect(faults.isEmpty)
+    }
+
     @Test("two keys that clean to one name both lines, and every fault of a file is told")
     func everyFault() throws {
         let faults = try office.faults("plan,key,mode\npro,A-1,live\nnone,B-1,none\npro,a1,live\n")

@@ -19,12 +19,13 @@ extension MemberReader {
     /// The elements of a list, each read as a node; two of one identity are refused.
     mutating func nodes<Node: SeedNode>(_ name: String, as _: Node.Type = Node.self) -> [Node] {
         var nodes: [Node] = []
-        var seen: Set<String> = []
+        // By bytes, as the database tells them apart.
+        var seen: Set<[UInt8]> = []
         for (value, pointer) in elements(name) ?? [] {
             do throws(InvalidMembers) {
                 var reader = try MemberReader(value, at: pointer)
                 let node = Node(&reader, at: pointer)
-                if let identity = node.identity, !seen.insert(identity).inserted {
+                if let identity = node.identity, !seen.insert(Array(identity.utf8)).inserted {
                     reader.refuse(Node.identifyingMember, "is there twice")
                 }
                 absorb(reader)

@@ -109,7 +109,8 @@ extension LicenseService {
         var rows: [LicenseImport.Row] = []
         rows.reserveCapacity(orders.count)
         var keyLines: [Digest256: Int] = [:]
-        var orderLines: [String: Int] = [:]
+        // By bytes, as the database tells them apart: texts of other bytes may be equal (Unicode, canonical equivalence).
+        var orderLines: [[UInt8]: Int] = [:]
         let drafter = LicenseDrafter(keys: keys, entropy: entropy)
         for (line, order) in orders where faults.count < LicenseImportRefusal.most {
             func refuse(_ column: String?, _ reason: String) {
@@ -134,8 +135,11 @@ extension LicenseService {
             if order.importedKey != nil, let other = keyLines.updateValue(line, forKey: draft.key.digest) {
                 refuse("key", "is the key of line \(other), too")
             }
-            if let id = order.orderID, let other = orderLines.updateValue(line, forKey: order.mode.rawValue + id) {
-                refuse("order_id", "is the order of line \(other), too")
+            if let id = order.orderID {
+                let bytes = Array((order.mode.rawValue + id).utf8)
+                if let other = orderLines.updateValue(line, forKey: bytes) {
+                    refuse("order_id", "is the order of line \(other), too")
+                }
             }
             rows.append(LicenseImport.Row(line: line, draft: draft))
             if rows.count % 1000 == 0 { progress(rows.count) }

@@ -135,13 +135,13 @@ package enum PurchaseStore {
 
     /// Removes the purchases of a connection that were made known first, until there are `most`; one never goes.
     ///
-    /// - Returns: The original transactions of those removed, each once.
+    /// - Returns: The original transactions of those removed; one may be there several times.
     package static func removeFirst(
         under connection: StoreConnectionID,
         keeping most: Int,
         and kept: PurchaseID,
         in db: borrowing WriteTransaction
-    ) throws -> Set<String> {
+    ) throws -> [String] {
         let count =
             try db.first(
                 "SELECT count(*) FROM purchases WHERE connection_id = :connection_id",
@@ -158,7 +158,7 @@ package enum PurchaseStore {
             { row in (id: try row.id() as PurchaseID, original: try row.text()) }
         )
         for row in removed { try db.run("DELETE FROM purchases WHERE id = :id", ["id": .id(row.id)]) }
-        return Set(removed.map(\.original))
+        return removed.map(\.original)
     }
 
     /// Writes the newest renewal information of a subscription.
