@@ -239,24 +239,42 @@ public struct Database: Sendable {
         )
     }
 
-    /// Runs what is pending still once the lock is here: another process may have done so meanwhile.
+    /// Runs what is pending, unless a server does so meanwhile: one that is starting has its lock already.
     ///
     /// - Returns: whether that made the database.
+    /// - Throws: `served` where a server needs no migration for as long as `lockWait` says: it is of another version.
     private func migrateUnlessServed(
         _ connection: borrowing Connection,
         under writeLock: borrowing FileLock
     ) throws(StorageError) -> Bool {
+        let serveLock = try FileLock.open(serveLockPath)
+        let end = MonotonicClock.nanoseconds() &+ options.lockWait.nanoseconds
+        while true {
+            if let isNew = try migrateOnce(connection, unlessHeld: serveLock, under: writeLock) { return isNew }
+            guard MonotonicClock.nanoseconds() < end, !options.isWaitGivenUp() else {
+                throw StorageError(
+                    .served,
+                    "the database needs a migration, and a server of another version (pid \(pid(of: serveLock))) "
+                        + "serves \(folder): stop it first"
+                )
+            }
+            usleep(5000)
+        }
+    }
+
+    /// Runs what is pending still once the lock is here: another process may have done so meanwhile.
+    ///
+    /// - Returns: whether that made the database; nil where a server has its lock.
+    private func migrateOnce(
+        _ connection: borrowing Connection,
+        unlessHeld serveLock: borrowing FileLock,
+        under writeLock: borrowing FileLock
+    ) throws(StorageError) -> Bool? {
         try acquire(writeLock)
         defer { writeLock.release() }
         guard try !Migrator(options).pending(connection, path).isEmpty else { return false }
-        let serveLock = try FileLock.open(serveLockPath)
-        guard try serveLock.tryAcquire() else {
-            throw StorageError(
-                .served,
-                "the database needs a migration, and a server of another version (pid \(pid(of: serveLock))) "
-                    + "serves \(folder): stop it first"
-            )
-        }
+        guard try serveLock.tryAcquire() else { return nil }
+        defer { serveLock.release() }
         return try Migrator(options).migrate(connection, path).first?.isFirst ?? false
     }
 

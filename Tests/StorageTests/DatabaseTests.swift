@@ -306,6 +306,34 @@ import Testing
         #expect(try new.migrationStatus().pending == [])
     }
 
+    @Test("a command on a new folder waits for a server that is starting there, and finds what that has made")
+    func besideStart() throws {
+        let folder = folder.path
+        let servers = Guarded<[String]>([])
+        let lock = open("\(folder)/serve.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        defer { close(lock) }
+        try #require(flock(lock, LOCK_EX | LOCK_NB) == 0)
+        var options = Database.Options.test(migrations: [Migration.all[0], .items])
+        options.lockWait = .seconds(600)
+        let made = Database(folder: folder, options: options)
+        // What the command asks while it waits; here the server goes on with its start.
+        options.isWaitGivenUp = {
+            flock(lock, LOCK_UN)
+            servers.withLock { servers in
+                if servers.isEmpty, let writer = try? made.openForServing(Queue()) {
+                    servers.append(writer.isNewDatabase ? "new" : "old")
+                }
+            }
+            return false
+        }
+
+        let command = try Database(folder: folder, options: options).openForCommandLine(isMade: true)
+
+        let isNew = command.isNewDatabase
+        #expect(!isNew && servers.withLock { $0 } == ["new"])
+        #expect(try made.migrationStatus().pending == [])
+    }
+
     @Test("the shipped migrations are numbered from 1 on without a gap, and none in the folder is forgotten")
     func shippedNumbers() throws {
         let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../migrations")
