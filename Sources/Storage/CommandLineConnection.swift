@@ -17,7 +17,8 @@ public struct CommandLineConnection: ~Copyable {
     private let db: WriteTransaction
     private let reader: Reader
     private let writeLock: FileLock
-    private let file: [UInt64]?
+    /// Which file it has open.
+    private let file: [UInt64]
     /// Until when the lock is left to others after a transaction, in monotonic nanoseconds.
     private let nextWrite = Guarded<UInt64>(0)
     /// Longer than a server that waits for the lock sleeps between two tries.
@@ -31,13 +32,14 @@ public struct CommandLineConnection: ~Copyable {
         _ db: consuming WriteTransaction,
         _ reader: consuming Reader,
         _ writeLock: consuming FileLock,
+        file: [UInt64],
         isNew: Bool
-    ) throws(StorageError) {
+    ) {
         self.database = database
         self.db = db
         self.reader = reader
         self.writeLock = writeLock
-        self.file = try FileFacts.own(database.path)?.identity
+        self.file = file
         self.isNewDatabase = isNew
     }
 
@@ -65,15 +67,7 @@ public struct CommandLineConnection: ~Copyable {
             writeLock.release()
             nextWrite.withLock { $0 = MonotonicClock.nanoseconds() &+ Self.pauseNanoseconds }
         }
-        guard writeLock.isCurrent else {
-            throw StorageError(
-                .unavailable,
-                "\(database.writeLockPath) was replaced meanwhile: try again"
-            )
-        }
-        guard try FileFacts.own(database.path)?.identity == file else {
-            throw StorageError(.unavailable, "\(database.path) was replaced meanwhile, by a restore perhaps: try again")
-        }
+        try database.require(file, under: writeLock)
         try db.begin(waiting: database.options.lockWait)
         let result: R
         do {

@@ -205,89 +205,20 @@ public struct Database: Sendable {
         return Reader(connection)
     }
 
-    /// Opens the database for one command, beside a server or without one.
-    ///
-    /// A database that is older than this binary is migrated, unless a server runs. Only that waits for the lock.
-    ///
-    /// - Parameters:
-    ///   - isMade: whether a database that is not there is made.
-    ///   - judging: told what the database remembers, before anything is written; what it throws ends the opening.
-    /// - Throws: `access`; `notOurs`; `schema`; `served` when a migration is due and a server runs; `busy` when the
-    ///   lock is held for longer than `lockWait`; whatever SQLite reports; what `judging` throws.
-    public func openForCommandLine(
-        isMade: Bool = true,
-        judging: Judgment = { _ in }
-    ) throws -> CommandLineConnection {
-        if !isMade, try !exists() { throw missing() }
-        try checkFolder(isMade: isMade)
-        let writeLock = try FileLock.open(writeLockPath)
-        let connection = try openWriting(isMade: isMade, waiting: options.lockWait)
-        // An import of 50,000 rows dirties more than the 2 MB that SQLite keeps in memory by default; spilling pages to
-        // the log and reading them again would hold the write lock three times as long. Taken only as it is used.
-        try connection.execute("PRAGMA cache_size=-131072")
-        // To look needs no lock: a command that only reads waits for nobody who writes.
-        try judging(Past(connection))
-        let isNew =
-            try Migrator(options).pending(connection, path).isEmpty
-            ? false : migrateUnlessServed(connection, under: writeLock)
-        return try CommandLineConnection(
-            self,
-            WriteTransaction(connection),
-            try openReader(),
-            writeLock,
-            isNew: isNew
-        )
-    }
-
-    /// Runs what is pending, unless a server does so meanwhile: one that is starting has its lock already.
-    ///
-    /// - Returns: whether that made the database.
-    /// - Throws: `served` where a server needs no migration for as long as `lockWait` says: it is of another version.
-    private func migrateUnlessServed(
-        _ connection: borrowing Connection,
-        under writeLock: borrowing FileLock
-    ) throws(StorageError) -> Bool {
-        let serveLock = try FileLock.open(serveLockPath)
-        let end = MonotonicClock.nanoseconds() &+ options.lockWait.nanoseconds
-        while true {
-            if let isNew = try migrateOnce(connection, unlessHeld: serveLock, under: writeLock) { return isNew }
-            guard MonotonicClock.nanoseconds() < end, !options.isWaitGivenUp() else {
-                throw StorageError(
-                    .served,
-                    "the database needs a migration, and a server of another version (pid \(pid(of: serveLock))) "
-                        + "serves \(folder): stop it first"
-                )
-            }
-            usleep(5000)
-        }
-    }
-
-    /// Runs what is pending still once the lock is here: another process may have done so meanwhile.
-    ///
-    /// - Returns: whether that made the database; nil where a server has its lock.
-    private func migrateOnce(
-        _ connection: borrowing Connection,
-        unlessHeld serveLock: borrowing FileLock,
-        under writeLock: borrowing FileLock
-    ) throws(StorageError) -> Bool? {
-        try acquire(writeLock)
-        defer { writeLock.release() }
-        guard try !Migrator(options).pending(connection, path).isEmpty else { return false }
-        guard try serveLock.tryAcquire() else { return nil }
-        defer { serveLock.release() }
-        return try Migrator(options).migrate(connection, path).first?.isFirst ?? false
+    /// Makes an empty file where there is none.
+    func make() throws(StorageError) {
+        guard try !exists() else { return }
+        try Database.requireDatabaseOfLog(path)
+        // Made here and not by SQLite, which would let others read it; its -wal and -shm take the same mode.
+        let number = systemOpen(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard number >= 0 || errno == EEXIST else { throw .system("create \(path)") }
+        if number >= 0 { _ = Descriptor(taking: number) }
+        try Database.syncFolder(folder)
     }
 
     /// A connection that writes, to a database in WAL mode; migrations are still to be looked at.
     func openWriting(isMade: Bool, waiting wait: Duration) throws(StorageError) -> Connection {
-        if isMade, try !exists() {
-            try Database.requireDatabaseOfLog(path)
-            // Made here and not by SQLite, which would let others read it; its -wal and -shm take the same mode.
-            let number = systemOpen(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-            guard number >= 0 || errno == EEXIST else { throw .system("create \(path)") }
-            if number >= 0 { _ = Descriptor(taking: number) }
-            try Database.syncFolder(folder)
-        }
+        if isMade { try make() }
         let connection = try Connection.open(
             path,
             .writing,
@@ -311,7 +242,7 @@ public struct Database: Sendable {
 
     func pid(of lock: borrowing FileLock) -> String { lock.owner().map { "\($0)" } ?? "unknown" }
 
-    private func missing() -> StorageError {
+    func missing() -> StorageError {
         StorageError(.access, code: ENOENT, "there is no database at \(path)")
     }
 }

@@ -334,6 +334,41 @@ import Testing
         #expect(try made.migrationStatus().pending == [])
     }
 
+    @Test("a command that waits to migrate does not change a file in whose place a restore has put another one")
+    func besideRestore() throws {
+        let folder = folder.path
+        _ = try database([Migration.all[0]]).openForServing(Queue())
+        let backup = folder + "/before.db"
+        _ = try database([Migration.all[0]]).backUp(to: backup)
+        let lock = open("\(folder)/write.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        defer { close(lock) }
+        try #require(flock(lock, LOCK_EX | LOCK_NB) == 0)
+        var options = Database.Options.test()
+        options.lockWait = .seconds(600)
+        let restoring = Database(folder: folder, options: options)
+        let restored = Guarded(false)
+        // What the command asks while it waits for the lock: meanwhile somebody restores.
+        options.isWaitGivenUp = {
+            flock(lock, LOCK_UN)
+            restored.withLock { isDone in
+                if !isDone { isDone = (try? restoring.restore(from: backup) { _ in }) != nil }
+            }
+            return false
+        }
+
+        let refusal = #expect(throws: StorageError.self) {
+            _ = try Database(folder: folder, options: options).openForCommandLine().write { db in
+                try insertItem("lost", in: db)
+            }
+        }
+
+        #expect(restored.withLock { $0 } && refusal?.category == .unavailable)
+        let names = try restoring.openForCommandLine().write { db in
+            try db.all("SELECT name FROM items") { row in try row.text() }
+        }
+        #expect(names.isEmpty)
+    }
+
     @Test("the shipped migrations are numbered from 1 on without a gap, and none in the folder is forgotten")
     func shippedNumbers() throws {
         let folder = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../migrations")
