@@ -18,10 +18,10 @@ enum Computed: Sendable {
     case write(WriteJob)
 }
 
-/// What waits for the worker: 16 MiB of requests, and at most 1,024, so that neither a burst of notifications nor many apps
-/// at once are refused. All of it is anybody's who comes first, as long as it is not full; then whoever has most waiting
-/// gives way to another, so that one vendor's apps or notifications do not shut out another's, and those that wait share the
-/// worker's time (`FairQueue`).
+/// What waits for the worker: 4 MiB of requests, of which some ten times that are kept, and at most 1,024, so that neither a
+/// burst of notifications nor many apps at once are refused. All of it is anybody's who comes first, as long as it is not
+/// full; then whoever has most waiting gives way to another, so that one vendor's apps or notifications do not shut out
+/// another's, and those that wait share the worker's time (`FairQueue`).
 final class WorkerQueue: Sendable {
     /// One piece of work.
     struct Submission: Sendable {
@@ -29,7 +29,7 @@ final class WorkerQueue: Sendable {
         let ticket: Ticket
         /// Who asks: for the share of this queue, and of the writer's, should there be something to write.
         let origin: Origin
-        /// How long the request's body is: so much memory is held for it, or a few times that.
+        /// How long the request's body is. Up to eleven times that is held for it, for a payload of nothing but small numbers.
         let bytes: Int
         let job: ComputeJob
     }
@@ -48,10 +48,10 @@ final class WorkerQueue: Sendable {
     }
 
     /// A shorter request takes up as much.
-    static let bytesOfPlace = 16 * 1024
+    static let bytesOfPlace = 4 * 1024
 
     private let state: Guarded<State>
-    /// Counts what waits at least, and the wish to stop.
+    /// Counts what was accepted, and the wish to stop: what gave way leaves a count behind.
     private let bell = DispatchSemaphore(value: 0)
 
     /// An empty queue of so many places for requests of ``bytesOfPlace``.
@@ -69,10 +69,10 @@ final class WorkerQueue: Sendable {
         let (origin, size) = (submission.origin.number, max(1, (submission.bytes - 1) / Self.bytesOfPlace + 1))
         let isAccepted = state.withLock { state in
             if state.isStopped { return false }
-            while !state.waiting.append(submission, of: origin, takingUp: size) {
-                guard let other = state.waiting.displace(for: origin, needing: size) else { return false }
-                state.displaced.append(other.ticket)
+            guard let displaced = state.waiting.appendDisplacing(submission, of: origin, takingUp: size) else {
+                return false
             }
+            state.displaced += displaced.map(\.ticket)
             return true
         }
         if isAccepted { bell.signal() }
@@ -99,8 +99,6 @@ final class WorkerQueue: Sendable {
             let (turn, isStopped) = state.withLock { state -> (Turn?, Bool) in
                 if !state.displaced.isEmpty {
                     defer { state.displaced = [] }
-                    // Whoever took the place is still to be done.
-                    bell.signal()
                     return (.refuse(state.displaced), state.isStopped)
                 }
                 return (state.waiting.popFirst(charging: spent).map(Turn.work), state.isStopped)

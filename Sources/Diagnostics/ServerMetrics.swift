@@ -90,7 +90,10 @@ public struct ServerMetrics: Sendable {
             unit: .one,
             bounds: [1, 2, 4, 8, 16, 32, 64, 128, 256]
         )
-        refusedJobs = catalog.counter("countersign_refused_jobs_total", "Write jobs refused by a full queue.")
+        refusedJobs = catalog.counter(
+            "countersign_refused_jobs_total",
+            "Jobs refused by a full queue, the writer's or the worker's."
+        )
         queuedWork = catalog.gauge(
             "countersign_queued_verifications",
             "Signatures of stores that wait for the worker."

@@ -143,13 +143,25 @@ public struct FairQueue<Element: Sendable>: Sendable {
         return true
     }
 
-    /// Takes out the newest element of the origin that takes up most, to make room in a full queue for another's.
+    /// Takes an element over in any case in which others have more: in a full queue the newest element of the origin that
+    /// takes up most gives way, as often as needed, while that takes up more than `origin` would.
     ///
-    /// - Parameters:
-    ///   - origin: a digest of who asks for room.
-    ///   - size: how many places it needs.
-    /// - Returns: nil where nobody takes up more than `origin` would then: nobody gives way to who has as much.
-    public mutating func displace(for origin: UInt64, needing size: Int) -> Element? {
+    /// - Parameters: as `append`.
+    /// - Returns: what gave way; nil where the element was not taken over, and nothing gave way.
+    public mutating func appendDisplacing(_ element: Element, of origin: UInt64, takingUp size: Int = 1) -> [Element]? {
+        if append(element, of: origin, takingUp: size) { return [] }
+        var tried = self
+        var displaced: [Element] = []
+        while !tried.append(element, of: origin, takingUp: size) {
+            guard let other = tried.displace(for: origin, needing: size) else { return nil }
+            displaced.append(other)
+        }
+        self = tried
+        return displaced
+    }
+
+    /// Takes out the newest element of the origin that takes up most; nil where that is no more than `origin` would.
+    private mutating func displace(for origin: UInt64, needing size: Int) -> Element? {
         guard let place = lanes.indices.max(by: { lanes[$0].size < lanes[$1].size }),
             lanes[place].size > self.size(of: origin) + size, let last = lanes[place].popLast()
         else { return nil }

@@ -136,29 +136,58 @@ import Testing
         #expect(queue.size == 0)
     }
 
-    @Test("in a full queue the newest of whoever has most gives way, until all who come have as much")
+    @Test("in a full queue the newest of whoever has most gives way, until all who come have as much; else nobody does")
     func displaced() {
         var queue = FairQueue<String>(capacity: 8, share: 8)
         func come(_ name: String, _ size: Int = 1) -> [String]? {
-            var displaced: [String] = []
-            let origin = UInt64(name.utf8.first ?? 0)
-            while !queue.append(name, of: origin, takingUp: size) {
-                guard let other = queue.displace(for: origin, needing: size) else { return nil }
-                displaced.append(other)
-            }
-            return displaced
+            queue.appendDisplacing(name, of: UInt64(name.utf8.first ?? 0), takingUp: size)
         }
 
-        for number in 0..<8 { #expect(come("a\(number)")?.isEmpty == true) }
+        for number in 0..<8 { #expect(come("a\(number)") == []) }
         #expect(come("a8") == nil)
         #expect(come("b0") == ["a7"])
         #expect(come("b1") == ["a6"])
-        #expect(come("c0", 3) == ["a5", "a4", "a3"])
+        // Of the six places of the first, three are more than it would then have itself, and no four.
+        #expect(come("c0", 4) == nil)
+        #expect(queue.size == 8)
+        #expect(come("c1", 3) == ["a5", "a4", "a3"])
         #expect(come("b2") == nil)
 
         #expect(queue.size == 8)
         let left = take(9, from: &queue) { _ in 1 }
-        #expect(left == ["a0", "b0", "c0", "a1", "b1", "a2"])
+        #expect(left == ["a0", "b0", "c1", "a1", "b1", "a2"])
+    }
+
+    @Test("whatever gives way, sizes stay true, nothing is lost, and who gave way had more", arguments: 0..<20)
+    func displacing(seed: UInt64) {
+        var queue = FairQueue<(origin: UInt64, number: Int, size: Int)>(capacity: 40, share: 40)
+        var expected: [UInt64: [(number: Int, size: Int)]] = [:]
+        var state = seed &* 0x9E37_79B9_7F4A_7C15 &+ 1
+        func next(_ bound: UInt64) -> Int {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return Int((state >> 33) % bound)
+        }
+        func size(_ origin: UInt64) -> Int { expected[origin, default: []].reduce(0) { $0 + $1.size } }
+
+        for number in 0..<2_000 {
+            if next(3) == 0 {
+                guard let taken = queue.popFirst(charging: UInt64(next(100))) else { continue }
+                #expect(expected[taken.origin]?.removeFirst().number == taken.number)
+            } else {
+                let (origin, needed) = (UInt64(next(5)), 1 + next(12))
+                let all = queue.size
+                let displaced = queue.appendDisplacing((origin, number, needed), of: origin, takingUp: needed)
+                for other in displaced ?? [] {
+                    #expect(other.origin != origin && size(other.origin) > size(origin) + needed)
+                    #expect(expected[other.origin]?.removeLast().number == other.number)
+                }
+                if displaced != nil { expected[origin, default: []].append((number, needed)) }
+                #expect(displaced != nil || queue.size == all)
+                #expect(displaced != nil || all + needed > 40)
+            }
+            #expect(queue.size == expected.keys.reduce(0) { $0 + size($1) } && queue.size <= 40)
+            #expect(queue.count == expected.values.reduce(0) { $0 + $1.count })
+        }
     }
 
     @Test("of each origin the oldest are taken out, and nothing behind another")
