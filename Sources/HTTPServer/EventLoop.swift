@@ -262,7 +262,8 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
             }
             let deadline = slots[slot].deadline
             let isOverdue = deadline != 0 && ticks >= deadline
-            if isOverdue || isLate && (phase == .head || phase == .body) { expire(slot, &context) }
+            let isPart = (phase == .head || phase == .body) && slots[slot].unsent == 0
+            if isOverdue || isLate && isPart { expire(slot, &context) }
         }
     }
 

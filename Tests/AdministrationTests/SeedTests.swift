@@ -91,6 +91,21 @@ import Testing
         #expect(try console.json("admin audit verify").at("audit.rows")?.int64 == rows)
     }
 
+    @Test("names that look alike and are of other bytes are two, in a document and beside what is there")
+    func alikeNames() throws {
+        func document(_ names: String...) -> String {
+            let credentials = names.map { #"{"name":"\#($0)","kind":"sk"}"# }.joined(separator: ",")
+            return #"{"vendors":[{"slug":"acme","name":"Acme","credentials":[\#(credentials)]}]}"#
+        }
+
+        let first = try applied(document("caf\u{E9}"))
+        let both = try applied(document("caf\u{E9}", "cafe\u{301}"))
+        let again = try applied(document("caf\u{E9}", "cafe\u{301}"))
+
+        #expect(first["secrets"]?.count == 1 && both["secrets"]?.count == 1 && again["secrets"]?.count == 0)
+        #expect(both["created"]?.texts.first?.utf8.elementsEqual("credential acme cafe\u{301}".utf8) == true)
+    }
+
     @Test("what the document says differently is changed, what it leaves out is left alone")
     func change() throws {
         _ = try applied(Self.document)

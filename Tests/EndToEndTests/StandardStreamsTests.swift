@@ -40,4 +40,23 @@ import Testing
             #expect(!text.contains("listening") && !text.contains("{"), "\(lock): \(text)")
         }
     }
+
+    @Test("a command whose output is closed says that a secret was seen by nobody, and fails")
+    func closedOutput() throws {
+        let program = try Program()
+        #expect(try program.run("admin", "vendor", "create", "--slug", "acme").code == 0)
+        let process = program.process([
+            "-c", "exec \"$0\" admin credential create --vendor acme --kind sk >&-",
+            program.process([]).executableURL?.path ?? "",
+        ])
+        process.executableURL = URL(filePath: "/bin/sh")
+        let errors = "\(program.folder)/errors"
+        try Data().write(to: URL(filePath: errors))
+        process.standardError = try FileHandle(forWritingTo: URL(filePath: errors))
+        try Program.start(process)
+        process.waitUntilExit()
+
+        #expect(process.terminationStatus == 1)
+        #expect(try String(contentsOfFile: errors, encoding: .utf8).contains("was seen by nobody"))
+    }
 }

@@ -342,7 +342,7 @@ import Testing
         ]
     )
     func stopWithPartOfRequest(part: String) throws {
-        let server = try TestServer { $0.shutdownGraceSeconds = 12 }
+        let server = try TestServer { $0.shutdownGraceSeconds = 24 }
         let slow = try server.connect()
         let busy = try server.connect()
         try busy.send(request("GET", "/health") + request("POST", "/gated", body: "x"))

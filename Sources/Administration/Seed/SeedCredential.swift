@@ -28,7 +28,8 @@ struct SeedCredential: SeedNode {
 
     /// Whether this is the credential that is meant, and it still opens something.
     func isMet(by record: CredentialRecord, of product: Product.ID?, at now: Timestamp) -> Bool {
-        record.name == name && record.kind == kind && record.mode == mode && record.product == product
-            && record.isValid(at: now)
+        // By bytes, as two of one document are told apart.
+        guard let name, record.name.utf8.elementsEqual(name.utf8) else { return false }
+        return record.kind == kind && record.mode == mode && record.product == product && record.isValid(at: now)
     }
 }

@@ -45,10 +45,9 @@ enum ServeCommand {
         if !addresses.isEmpty { flags.append(Configuration.Flag("listen", addresses)) }
         if let loops = try invocation.value(loops) { flags.append(Configuration.Flag("loops", [loops])) }
         let surroundings = context.surroundings
-        let load = { waits in
-            try ConfiguredCommand.load(surroundings.environment, context.options, flags: flags, waits: waits)
-        }
-        let loaded = try load(true)
+        // Of a file that SIGHUP reads anew.
+        let load = { try ConfiguredCommand.load(surroundings.environment, context.options, flags: flags, waits: false) }
+        let loaded = try load()
         if invocation.isSet(printConfig) {
             let text =
                 context.options.isJSON
@@ -63,7 +62,7 @@ enum ServeCommand {
                 isDemo: invocation.isSet(demo),
                 acceptsClock: invocation.isSet(acceptClock)
             )
-            process.run(reloading: { try load(false).configuration })
+            process.run(reloading: { try load().configuration })
         } catch let error as StorageError where error.isLockHeld && ProcessSignals.isStopPending {
             // It was told to end while it waited for somebody else.
         }

@@ -92,7 +92,12 @@ struct ServerProcess: ~Copyable {
                 throw error
             }
             for address in metrics?.addresses ?? [] { text += "metrics on \(address.localURL)/metrics\n" }
-            try context.surroundings.output.standard(Array(text.utf8))
+            do {
+                try context.surroundings.output.standard(Array(text.utf8))
+            } catch {
+                // Nobody may be there to read it; the log says where it listens, too.
+                log.warning("not_printed", ["reason": .string("standard output: \(error)")])
+            }
             log.info(
                 "started",
                 [
