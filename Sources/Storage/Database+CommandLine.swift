@@ -48,18 +48,21 @@ extension Database {
         )
     }
 
-    /// Runs what is pending, unless a server has its lock. Of a new database that may be one that is starting: then it is
-    /// waited for, as long as `lockWait` says.
+    /// Runs what is pending, unless a server has its lock: that may be one that is starting, and does so itself in a moment.
+    /// It is waited for a second, and of a new database, of which there can be no server of another version, as long as
+    /// `lockWait` says.
     ///
     /// - Returns: whether that made the database.
-    /// - Throws: `served` where a server of another version runs; `unavailable` as `require`.
+    /// - Throws: `served` where a server runs and migrates nothing; `unavailable` as `require`.
     private func migrateUnlessServed(
         _ connection: borrowing Connection,
         to file: [UInt64],
         under writeLock: borrowing FileLock
     ) throws(StorageError) -> Bool {
         let serveLock = try FileLock.open(serveLockPath)
-        let end = MonotonicClock.nanoseconds() &+ options.lockWait.nanoseconds
+        let isNew = try Migrator(options).pending(connection, path).count == options.migrations.count
+        let wait = isNew ? options.lockWait : min(options.lockWait, .seconds(1))
+        let end = MonotonicClock.nanoseconds() &+ wait.nanoseconds
         while true {
             if let isNew = try migrateOnce(connection, to: file, unlessHeld: serveLock, under: writeLock) {
                 return isNew
@@ -71,8 +74,7 @@ extension Database {
 
     /// Runs what is pending still once the lock is here: another process may have done so meanwhile.
     ///
-    /// - Returns: whether that made the database; nil where it is new and a server has its lock.
-    /// - Throws: `served` where a server has its lock and the database is not new.
+    /// - Returns: whether that made the database; nil where a server has its lock.
     private func migrateOnce(
         _ connection: borrowing Connection,
         to file: [UInt64],
@@ -82,12 +84,8 @@ extension Database {
         try acquire(writeLock)
         defer { writeLock.release() }
         try require(file, under: writeLock)
-        let pending = try Migrator(options).pending(connection, path)
-        if pending.isEmpty { return false }
-        guard try serveLock.tryAcquire() else {
-            guard pending.count == options.migrations.count else { throw served(by: serveLock) }
-            return nil
-        }
+        guard try !Migrator(options).pending(connection, path).isEmpty else { return false }
+        guard try serveLock.tryAcquire() else { return nil }
         defer { serveLock.release() }
         return try Migrator(options).migrate(connection, path).first?.isFirst ?? false
     }
@@ -95,8 +93,8 @@ extension Database {
     private func served(by serveLock: borrowing FileLock) -> StorageError {
         StorageError(
             .served,
-            "the database needs a migration, and a server of another version (pid \(pid(of: serveLock))) serves \(folder): "
-                + "stop it first"
+            "the database needs a migration, and a server (pid \(pid(of: serveLock))), of another version perhaps, serves "
+                + "\(folder): stop it first"
         )
     }
 

@@ -205,6 +205,25 @@ public struct Database: Sendable {
         return Reader(connection)
     }
 
+    /// Switches the write-ahead log on, where it is not. Of two that do so in a new file at once SQLite refuses one without
+    /// waiting, lest both wait for each other.
+    private func writeAheadMode(
+        _ connection: borrowing Connection,
+        waiting wait: Duration
+    ) throws(StorageError) -> String? {
+        let end = MonotonicClock.nanoseconds() &+ wait.nanoseconds
+        while true {
+            do throws(StorageError) {
+                return try connection.text("PRAGMA journal_mode=WAL")
+            } catch {
+                guard error.category == .busy, MonotonicClock.nanoseconds() < end, !options.isWaitGivenUp() else {
+                    throw error
+                }
+                usleep(1000)
+            }
+        }
+    }
+
     /// Makes an empty file where there is none.
     func make() throws(StorageError) {
         guard try !exists() else { return }
@@ -227,7 +246,7 @@ public struct Database: Sendable {
             vfs: options.vfs
         )
         try Migrator(options).requireOurs(connection, path)
-        let mode = try connection.text("PRAGMA journal_mode=WAL")
+        let mode = try writeAheadMode(connection, waiting: wait)
         guard mode == "wal" else {
             throw StorageError(.other, "\(path) cannot use a write-ahead log here (journal mode \(mode ?? "unknown"))")
         }

@@ -306,9 +306,13 @@ import Testing
         #expect(try new.migrationStatus().pending == [])
     }
 
-    @Test("a command on a new folder waits for a server that is starting there, and finds what that has made")
-    func besideStart() throws {
+    @Test(
+        "a command waits for a server that is starting, on a new folder or an older database, and finds what that has made",
+        arguments: [false, true]
+    )
+    func besideStart(isOlder: Bool) throws {
         let folder = folder.path
+        if isOlder { _ = try database([Migration.all[0]]).openForServing(Queue()) }
         let servers = Guarded<[String]>([])
         let lock = open("\(folder)/serve.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         defer { close(lock) }
@@ -330,8 +334,46 @@ import Testing
         let command = try Database(folder: folder, options: options).openForCommandLine(isMade: true)
 
         let isNew = command.isNewDatabase
-        #expect(!isNew && servers.withLock { $0 } == ["new"])
+        #expect(!isNew && servers.withLock { $0 } == [isOlder ? "old" : "new"])
         #expect(try made.migrationStatus().pending == [])
+    }
+
+    @Test(
+        "a new file that another process has under a lock of SQLite's at this moment is waited for",
+        arguments: [false, true]
+    )
+    func besideMaking(isServer: Bool) throws {
+        let path = folder.path + "/countersign.db"
+        try #require(
+            FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
+        )
+        var other: OpaquePointer?
+        defer { sqlite3_close_v2(other) }
+        try #require(sqlite3_open(path, &other) == SQLITE_OK)
+        // As who is about to switch the log on, too: whoever has begun to read is then refused without any waiting.
+        try #require(sqlite3_exec(other, "BEGIN IMMEDIATE", nil, nil, nil) == SQLITE_OK)
+        var options = Database.Options.test()
+        options.lockWait = .seconds(60)
+        options.batchWait = .seconds(60)
+        let stranger = Guarded(other.map { UInt(bitPattern: $0) })
+        options.isWaitGivenUp = {
+            stranger.withLock { other in
+                if let pointer = other.flatMap({ OpaquePointer(bitPattern: $0) }) {
+                    sqlite3_exec(pointer, "COMMIT", nil, nil, nil)
+                }
+                other = nil
+            }
+            return false
+        }
+
+        let database = Database(folder: folder.path, options: options)
+        if isServer {
+            _ = try database.openForServing(Queue())
+        } else {
+            _ = try database.openForCommandLine().write { db in try insertItem("a", in: db) }
+        }
+
+        #expect(stranger.withLock { $0 } == nil)
     }
 
     @Test("a command that waits to migrate does not change a file in whose place a restore has put another one")
