@@ -66,9 +66,12 @@ final class WorkerQueue: Sendable {
     ///
     /// - Returns: whether it was accepted: it is answered exactly once then.
     func submit(_ submission: Submission) -> Bool {
-        let (origin, size) = (submission.origin.number, max(1, (submission.bytes - 1) / Self.bytesOfPlace + 1))
+        let origin = submission.origin.number
         let isAccepted = state.withLock { state in
             if state.isStopped { return false }
+            // What is longer than all of it has all of it.
+            let places = (submission.bytes + Self.bytesOfPlace - 1) / Self.bytesOfPlace
+            let size = min(max(1, places), state.waiting.capacity)
             guard let displaced = state.waiting.appendDisplacing(submission, of: origin, takingUp: size) else {
                 return false
             }

@@ -1,5 +1,6 @@
 import Administration
 import HTTPServer
+import SystemPrimitives
 
 /// What commands take from the same configuration that `serve` reads.
 enum ConfiguredCommand {
@@ -7,26 +8,39 @@ enum ConfiguredCommand {
     ///
     /// - Parameters:
     ///   - flags: Settings named by options of the command itself.
-    ///   - waits: Whether a file that is a pipe is waited for.
+    ///   - isAnew: Whether the file is read once more, by a server that runs: it must be a regular one then. Else it is read
+    ///     once, since of a pipe nothing comes twice.
     /// - Throws: `CommandFailure` naming every setting that is wrong: `CONFIGURATION`, or `USAGE` where it is options of the
     ///   command line alone whose values are none.
     static func load(
         _ environment: [String: String],
         _ options: GlobalOptions,
         flags: [Configuration.Flag] = [],
-        waits: Bool = true
+        isAnew: Bool = false
     ) throws -> LoadedConfiguration {
         var flags = flags
         if let data = options.data { flags.append(Configuration.Flag("data", [data])) }
         do {
             let path = options.config ?? environment["COUNTERSIGN_CONFIG"].flatMap { $0.isEmpty ? nil : $0 }
-            let file = try path.map { try ConfigurationFile(reading: $0, waits: waits) }
+            let file = try path.map { try isAnew ? ConfigurationFile(reading: $0, waits: false) : first($0) }
             return try Configuration.load(file: file, environment: environment, flags: flags)
         } catch let error as ConfigurationError {
             if let option = error.option { throw CommandFailure.usage(error.description, option: option) }
             throw CommandFailure(code: "CONFIGURATION", error.description)
         }
     }
+
+    /// The file as it was when it was first asked for.
+    private static func first(_ path: String) throws(ConfigurationError) -> ConfigurationFile {
+        try read.withLock { (read) throws(ConfigurationError) in
+            if let file = read, file.path == path { return file }
+            let file = try ConfigurationFile(reading: path, waits: true)
+            read = file
+            return file
+        }
+    }
+
+    private static let read = Guarded<ConfigurationFile?>(nil)
 
     /// What a command needs of it.
     ///

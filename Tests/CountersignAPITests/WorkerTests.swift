@@ -65,7 +65,7 @@ import Testing
 
     @Test(
         "what waits in it is bounded by its bytes",
-        arguments: [(0, 1024), (4 * 1024, 1024), (4 * 1024 + 1, 512), (262_144, 16)]
+        arguments: [(0, 1024), (4 * 1024, 1024), (4 * 1024 + 1, 512), (262_144, 16), (16 << 20, 1)]
     )
     func bytes(of each: Int, fitting: Int) throws {
         let queue = WorkerQueue()

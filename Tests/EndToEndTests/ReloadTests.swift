@@ -19,4 +19,22 @@ import Testing
         #expect(try log().contains("is no regular file"))
         #expect(try server.stop().code == 0)
     }
+
+    @Test("a server takes its configuration from a pipe at its start")
+    func pipeAtStart() async throws {
+        let program = try Program()
+        let configuration = "\(program.folder)/c.json5"
+        #expect(mkfifo(configuration, 0o600) == 0)
+        let process = program.process(["serve", "--print-config", "--config", configuration])
+        let output = "\(program.folder)/output"
+        try Data().write(to: URL(filePath: output))
+        process.standardOutput = try FileHandle(forWritingTo: URL(filePath: output))
+        try Program.start(process)
+
+        try Data("{shutdown_grace:'PT7S'}".utf8).write(to: URL(filePath: configuration))
+        process.waitUntilExit()
+
+        #expect(process.terminationStatus == 0)
+        #expect(try String(contentsOfFile: output, encoding: .utf8).contains("PT7S"))
+    }
 }

@@ -59,4 +59,39 @@ import Testing
         #expect(process.terminationStatus == 1)
         #expect(try String(contentsOfFile: errors, encoding: .utf8).contains("was seen by nobody"))
     }
+
+    @Test(
+        "a server that cannot print where it listens says so in its log, serves, and heeds SIGTERM",
+        arguments: [false, true]
+    )
+    func unreadOutput(isPipe: Bool) async throws {
+        let program = try Program()
+        let process = program.process(["serve", "--listen", "127.0.0.1:0"])
+        // Full, and nobody reads it.
+        let pipe = Pipe()
+        if isPipe {
+            let number = pipe.fileHandleForWriting.fileDescriptor
+            let flags = fcntl(number, F_GETFL)
+            try #require(fcntl(number, F_SETFL, flags | O_NONBLOCK) == 0)
+            let bytes = [UInt8](repeating: 0x78, count: 4096)
+            while write(number, bytes, bytes.count) > 0 {}
+            try #require(fcntl(number, F_SETFL, flags) == 0)
+            process.standardOutput = pipe
+        } else {
+            process.standardOutput = try FileHandle(forWritingTo: URL(filePath: "/dev/full"))
+        }
+        let errors = "\(program.folder)/errors"
+        try Data().write(to: URL(filePath: errors))
+        process.standardError = try FileHandle(forWritingTo: URL(filePath: errors))
+        try Program.start(process)
+        func log() throws -> String { try String(contentsOfFile: errors, encoding: .utf8) }
+
+        try await wait { try !process.isRunning || log().contains("not_printed") }
+        kill(process.processIdentifier, SIGTERM)
+        process.waitUntilExit()
+
+        #expect(process.terminationReason == .exit && process.terminationStatus == 0)
+        let said = try log()
+        #expect(said.contains(#""started""#), "\(said)")
+    }
 }

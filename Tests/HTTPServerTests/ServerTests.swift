@@ -342,9 +342,18 @@ import Testing
         ]
     )
     func stopWithPartOfRequest(part: String) throws {
-        let server = try TestServer { $0.shutdownGraceSeconds = 24 }
+        let server = try TestServer { options in
+            options.shutdownGraceSeconds = 24
+            // Only the end of the server ends what is not all here.
+            options.headerSeconds = 600
+            options.bodySeconds = 600
+            options.outputBytes = 1 << 20
+        }
         let slow = try server.connect()
         let busy = try server.connect()
+        let reader = try TestClient(port: server.server.addresses[0].port, receiveBuffer: 4096)
+        // It has an answer to read, and the next request is not all here.
+        try reader.send(request("GET", "/large") + request("POST", "/echo", ["Content-Length: 10"]) + "hello")
         try busy.send(request("GET", "/health") + request("POST", "/gated", body: "x"))
         _ = try busy.receive()
         try slow.send(part)
@@ -356,6 +365,7 @@ import Testing
         server.stage.gate.signal()
 
         #expect(last == (part.contains("nowhere") ? 404 : 408))
+        #expect(try reader.receive()?.body.utf8.count == 300_000)
         #expect(try busy.receive()?.body == "gated")
         server.end()
     }

@@ -45,8 +45,9 @@ enum ServeCommand {
         if !addresses.isEmpty { flags.append(Configuration.Flag("listen", addresses)) }
         if let loops = try invocation.value(loops) { flags.append(Configuration.Flag("loops", [loops])) }
         let surroundings = context.surroundings
-        // Of a file that SIGHUP reads anew.
-        let load = { try ConfiguredCommand.load(surroundings.environment, context.options, flags: flags, waits: false) }
+        func load(isAnew: Bool = false) throws -> LoadedConfiguration {
+            try ConfiguredCommand.load(surroundings.environment, context.options, flags: flags, isAnew: isAnew)
+        }
         let loaded = try load()
         if invocation.isSet(printConfig) {
             let text =
@@ -62,7 +63,7 @@ enum ServeCommand {
                 isDemo: invocation.isSet(demo),
                 acceptsClock: invocation.isSet(acceptClock)
             )
-            process.run(reloading: { try load().configuration })
+            process.run(reloading: { try load(isAnew: true).configuration })
         } catch let error as StorageError where error.isLockHeld && ProcessSignals.isStopPending {
             // It was told to end while it waited for somebody else.
         }

@@ -5,6 +5,7 @@ import HTTPServer
 import Licensing
 import LicensingServices
 import Storage
+import SystemPrimitives
 
 /// The server as one process: what it starts with, and how it ends.
 struct ServerProcess: ~Copyable {
@@ -92,12 +93,6 @@ struct ServerProcess: ~Copyable {
                 throw error
             }
             for address in metrics?.addresses ?? [] { text += "metrics on \(address.localURL)/metrics\n" }
-            do {
-                try context.surroundings.output.standard(Array(text.utf8))
-            } catch {
-                // Nobody may be there to read it; the log says where it listens, too.
-                log.warning("not_printed", ["reason": .string("standard output: \(error)")])
-            }
             log.info(
                 "started",
                 [
@@ -106,6 +101,12 @@ struct ServerProcess: ~Copyable {
                     "new_database": .bool(vault.isNew),
                 ]
             )
+            do {
+                try StandardStreams.write(Array(text.utf8), to: 1, within: 1)
+            } catch {
+                // Nobody may be there to read it.
+                log.warning("not_printed", ["reason": .string("standard output: \(error)")])
+            }
             return ServerProcess(
                 server: server,
                 metrics: metrics,
