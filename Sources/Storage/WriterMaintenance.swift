@@ -170,6 +170,8 @@ extension Writer {
             let (frames, moved) = try db.connection.checkpoint(kind)
             log.frames = frames
             log.moved = moved
+            // After a quiet moment comes a burst: what it writes is to be moved as it comes.
+            if log.unmoved == 0 { log.nextTry = 0 }
             files?.allowShrinking()
             queue.report { $0.checkpoints += 1 }
         } catch {

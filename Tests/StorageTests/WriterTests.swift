@@ -124,4 +124,28 @@ import Testing
         let log = try database.examine().files.first { $0.path.hasSuffix("-wal") }
         #expect(log?.size == 0)
     }
+
+    @Test("a log that a burst after a quiet moment makes long is moved as it grows, too")
+    func burst() throws {
+        var settings = Writer<Int, Int64>.Settings()
+        settings.batchLimit = 1
+        settings.checkpointFrames = 50
+        settings.quiet = .zero
+        let queue = Queue.still()
+        let writing = try Thread.start("writer", with: try database.openForServing(queue, settings: settings)) {
+            writer in
+            writer.run(deliver: { _ in }, abort: { _ in })
+        }
+        var first: [Queue.Submission] = [.insert("first", ticket: 0)]
+        try #require(queue.submit(&first))
+        wait { queue.status().checkpoints > 0 }
+        let before = queue.status().checkpoints
+
+        var burst = (1...30).map { Queue.Submission.insert("n\($0)", ticket: $0, note: 100_000) }
+        try #require(queue.submit(&burst))
+        queue.stop()
+        writing.join()
+
+        #expect(queue.status().checkpoints > before + 10)
+    }
 }
