@@ -216,7 +216,7 @@ private func systemRead(_ number: Int32, _ buffer: UnsafeMutableRawPointer?, _ c
     read(number, buffer, count)
 }
 
-private func systemWrite(_ number: Int32, _ buffer: UnsafeRawPointer?, _ count: Int) -> Int {
+func systemWrite(_ number: Int32, _ buffer: UnsafeRawPointer?, _ count: Int) -> Int {
     write(number, buffer, count)
 }
 

@@ -43,7 +43,3 @@ public enum StandardStreams {
         }
     }
 }
-
-private func systemWrite(_ number: Int32, _ buffer: UnsafeRawPointer?, _ count: Int) -> Int {
-    write(number, buffer, count)
-}
