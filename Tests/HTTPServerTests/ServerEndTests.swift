@@ -1,0 +1,88 @@
+import Dispatch
+import SystemPrimitives
+import Testing
+
+@testable import HTTPServer
+
+@Suite("The end of a server over sockets") struct ServerEndTests {
+    @Test("stopping ends idle connections at once and waits for running requests")
+    func gracefulStop() throws {
+        let server = try TestServer()
+        let idle = try server.connect()
+        let busy = try server.connect()
+        try idle.send(request("GET", "/health"))
+        _ = try idle.receive()
+        try busy.send(request("GET", "/health") + request("POST", "/gated", body: "x"))
+        _ = try busy.receive()
+
+        server.server.stop()
+        #expect(try idle.isClosed())
+        server.stage.gate.signal()
+
+        let answer = try #require(try busy.receive())
+        #expect(answer.body == "gated" && answer.head.contains("Connection: close"))
+        server.end()
+        #expect(server.server.connections.open == 0)
+        // A process that another test starts at this moment may have the listening socket for a moment longer.
+        var isRefused = false
+        for _ in 0..<10_000 where !isRefused { isRefused = (try? server.connect()) == nil }
+        #expect(isRefused)
+    }
+
+    @Test(
+        "stopping waits for a request whose body is under way, also where the loop had nothing to do",
+        arguments: 0..<4
+    )
+    func stopWithBodyUnderWay(phase: Int) throws {
+        let server = try TestServer { $0.shutdownGraceSeconds = 600 }
+        let client = try server.connect()
+        try client.send(request("POST", "/echo", ["Content-Length: 10"]) + "hello")
+        // Idle for a while, so that the wake-up that learns of the stop is also one that looks for what is overdue;
+        // for several whiles, since it looks four times a second.
+        #expect(try client.isSilent(milliseconds: 200 + 60 * Int32(phase)))
+
+        server.server.stop()
+        #expect(try client.isSilent(milliseconds: 50))
+        try client.send("again")
+
+        #expect(try client.receive()?.body == "helloagain")
+        #expect(try client.isClosed())
+        server.end()
+    }
+
+    @Test(
+        "stopping waits for part of a request a quarter of the time, and for what runs all of it",
+        arguments: [
+            "GET /hea", request("POST", "/echo", ["Content-Length: 10"]) + "hello",
+            request("POST", "/nowhere", ["Content-Length: 10"]) + "hello",
+        ]
+    )
+    func stopWithPartOfRequest(part: String) throws {
+        let server = try TestServer { options in
+            options.shutdownGraceSeconds = 24
+            // Only the end of the server ends what is not all here.
+            options.headerSeconds = 600
+            options.bodySeconds = 600
+            options.outputBytes = 1 << 20
+        }
+        let slow = try server.connect()
+        let busy = try server.connect()
+        let reader = try TestClient(port: server.server.addresses[0].port, receiveBuffer: 4096)
+        // It has an answer to read, and the next request is not all here.
+        try reader.send(request("GET", "/large") + request("POST", "/echo", ["Content-Length: 10"]) + "hello")
+        try busy.send(request("GET", "/health") + request("POST", "/gated", body: "x"))
+        _ = try busy.receive()
+        try slow.send(part)
+
+        server.server.stop()
+        // The next answers come once the quarter is over, or this ends when all of the time is.
+        var last: Int?
+        while let answer = try slow.receive() { last = answer.status }
+        server.stage.gate.signal()
+
+        #expect(last == (part.contains("nowhere") ? 404 : 408))
+        #expect(try reader.receive()?.body.utf8.count == 300_000)
+        #expect(try busy.receive()?.body == "gated")
+        server.end()
+    }
+}
