@@ -103,7 +103,9 @@ let package = Package(
         .target(name: "CFaultyVFS", dependencies: ["CSQLite"], path: "Tests/CFaultyVFS"),
         .testTarget(
             name: "StorageTests",
-            dependencies: ["Storage", "Migrations", "CSystem", "CSQLite", "SystemPrimitives", "CFaultyVFS"]
+            dependencies: [
+                "Storage", "Migrations", "CSystem", "CSQLite", "SystemPrimitives", "CFaultyVFS", "SystemTestSupport",
+            ]
         ),
         .testTarget(
             name: "LicensingServicesTests",
@@ -117,21 +119,25 @@ let package = Package(
             name: "ConfigurationTests",
             dependencies: ["countersign", "Administration", "Diagnostics", "HTTPServer", "StrictJSON"]
         ),
-        .testTarget(name: "HTTPServerTests", dependencies: ["HTTPServer", "CSystem", "SystemPrimitives"]),
+        .target(name: "SystemTestSupport", dependencies: ["SystemPrimitives"], path: "Tests/SystemTestSupport"),
+        .testTarget(
+            name: "HTTPServerTests",
+            dependencies: ["HTTPServer", "CSystem", "SystemPrimitives", "SystemTestSupport"]
+        ),
         .testTarget(name: "CountersignWireTests", dependencies: ["CountersignWire", "StrictJSON"]),
         .testTarget(
             name: "CountersignAPITests",
             dependencies: [
                 "CountersignAPI", "HTTPServer", "LicensingServices", "Licensing", "Storage", "Bundles", "StrictJSON",
                 "Cryptography", "CountersignWire", "Diagnostics", "AppStore", "StoreTestSupport", "Administration",
-                "CSQLite", "CFaultyVFS", "CFailingMemory", "SystemPrimitives",
+                "CSQLite", "CFaultyVFS", "CFailingMemory", "SystemPrimitives", "SystemTestSupport",
             ]
         ),
         .testTarget(
             name: "AdministrationTests",
             dependencies: [
                 "Administration", "LicensingServices", "Licensing", "Storage", "StrictJSON", "Bundles", "Cryptography",
-                "SystemPrimitives",
+                "SystemPrimitives", "SystemTestSupport",
             ]
         ),
         .testTarget(
@@ -141,7 +147,10 @@ let package = Package(
                 "Cryptography", "CountersignWire", "AppStore", "StoreTestSupport",
             ]
         ),
-        .testTarget(name: "EndToEndTests", dependencies: ["countersign", "StrictJSON", "Cryptography", "Bundles"]),
+        .testTarget(
+            name: "EndToEndTests",
+            dependencies: ["countersign", "StrictJSON", "Cryptography", "Bundles", "SystemTestSupport"]
+        ),
     ],
     swiftLanguageModes: [.v6]
 )
@@ -149,7 +158,7 @@ let package = Package(
 /// Targets that touch raw pointers: owners of C handles, byte parsers.
 let touchesPointers: Set<String> = [
     "SystemPrimitives", "Cryptography", "Storage", "HTTPServer", "StrictJSON", "Diagnostics", "Administration",
-    "countersign", "StoreTestSupport",
+    "countersign", "StoreTestSupport", "SystemTestSupport",
 ]
 
 /// Targets of C.

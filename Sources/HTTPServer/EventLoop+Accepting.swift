@@ -21,7 +21,7 @@ struct IdleConnection {
 /// How a connection begins, and who gives way to it in a full house.
 extension EventLoop where Context: ~Copyable {
     /// At most this many a wake-up, so that accepting cannot starve the connections there are.
-    private static var acceptBatch: Int { 64 }
+    static var acceptBatch: Int { 64 }
     /// How many idle connections are remembered by one look at all.
     private static var idleBatch: Int { 64 }
 
@@ -201,7 +201,8 @@ extension EventLoop where Context: ~Copyable {
             .reversed()
     }
 
-    private func isIdle(_ slot: Int) -> Bool {
+    /// Whether a connection waits for its client to ask something.
+    func isIdle(_ slot: Int) -> Bool {
         slots[slot].phase == .idle && slots[slot].unsent == 0 && slots[slot].rest.isEmpty && !slots[slot].isQueued
     }
 }

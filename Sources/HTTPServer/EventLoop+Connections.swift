@@ -87,7 +87,8 @@ extension EventLoop where Context: ~Copyable {
         slots[slot].unsent > outputLimit
     }
 
-    private mutating func read(_ slot: Int, _ context: inout Context) {
+    /// Takes what is there of a connection's input, up to the buffer's size.
+    mutating func read(_ slot: Int, _ context: inout Context) {
         let count = recv(slots[slot].descriptor, input.baseAddress, input.count, 0)
         guard count > 0 else {
             if count < 0 && (errno == EAGAIN || errno == EINTR) { return }

@@ -161,9 +161,9 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
                 if !isStopping && mailbox.isStopping { stopDeadline = ticks &+ graceTicks }
                 takeMail(&context)
             }
+            if isStopping && !wasStopping { beginStop(&context) }
             submit(&context)
             handOut()
-            if isStopping && !wasStopping { beginStop() }
             let ticks = ticks
             if ticks &- lastScan >= EventLoop.ticksPerScan {
                 lastScan = ticks
@@ -291,15 +291,24 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
 
     // MARK: End
 
-    /// Accepts no more, tells the other loops, and lets idle connections go.
-    private mutating func beginStop() {
+    /// Accepts who waits, and then no more, tells the other loops, and lets connections go that have asked nothing.
+    ///
+    /// What was sent before the wish to stop is taken: of a wake-up that learns of both, a connection may not have been
+    /// read yet, and to close it, or the listener, would reset it as if nobody had been there.
+    private mutating func beginStop(_ context: inout Context) {
         if index == 0 {
+            for listener in listeners.indices {
+                for _ in 0..<Listener.backlog / EventLoop.acceptBatch { accept(listener, &context) }
+            }
+            handOut()
             for listener in listeners { poller.remove(listener.number) }
             listeners = []
             // Only now: a socket handed to a loop that has already ended would be lost.
             for (other, mailbox) in settings.mailboxes.enumerated() where other != index { mailbox.stop() }
         }
-        for slot in slots.indices
-        where slots[slot].phase == .idle && slots[slot].unsent == 0 && !slots[slot].isQueued { close(slot) }
+        for slot in slots.indices where isIdle(slot) {
+            read(slot, &context)
+            if isIdle(slot) { close(slot) }
+        }
     }
 }

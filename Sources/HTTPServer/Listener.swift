@@ -15,6 +15,9 @@ final class Listener: Sendable {
     /// Where it listens, with the port the system chose.
     let address: ListenAddress
 
+    /// How many may wait to be accepted; the system may allow fewer.
+    static let backlog = 4096
+
     private init(_ descriptor: consuming Descriptor, _ address: ListenAddress) {
         self.descriptor = descriptor
         self.address = address
@@ -74,7 +77,7 @@ final class Listener: Sendable {
         if family == AF_INET6 { setOption(number, Int32(IPPROTO_IPV6), IPV6_V6ONLY, isDual ? 0 : 1) }
         let code = SocketAddress(host, port).withPointer { bind(number, $0, $1) }
         guard code == 0 else { throw .last("bind") }
-        guard listen(number, 4096) == 0 else { throw .last("listen") }
+        guard listen(number, Int32(Listener.backlog)) == 0 else { throw .last("listen") }
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
         let named = withUnsafeMutableBytes(of: &storage) { bytes -> Int32 in

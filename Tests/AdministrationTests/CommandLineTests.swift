@@ -2,6 +2,7 @@ import Administration
 import Foundation
 import Storage
 import StrictJSON
+import SystemTestSupport
 import Testing
 
 @Suite("Command line") struct CommandLineTests {
@@ -200,9 +201,8 @@ import Testing
     @Test("another process's lock is a refusal with a code of its own")
     func lockedDatabase() throws {
         _ = try console.prepared()
-        let lock = open("\(console.data)/write.lock", O_RDWR)
-        defer { close(lock) }
-        #expect(flock(lock, LOCK_EX) == 0)
+        let lock = try HeldLock("\(console.data)/write.lock")
+        defer { lock.release() }
 
         let failure = try console.failure("admin vendor edit acme --name Other")
 

@@ -1,6 +1,7 @@
 import Foundation
 import Storage
 import StrictJSON
+import SystemTestSupport
 import Testing
 
 @Suite("Backup, restore, doctor") struct OperationTests {
@@ -158,9 +159,8 @@ import Testing
         _ = try console.prepared()
         let copy = console.folder.path + "/copy.db"
         try console.json("backup \(copy)")
-        let lock = open("\(console.data)/serve.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        defer { close(lock) }
-        #expect(flock(lock, LOCK_EX) == 0)
+        let lock = try HeldLock("\(console.data)/serve.lock")
+        defer { lock.release() }
 
         #expect(try console.failure("restore \(copy)").code == "SERVER_RUNNING")
     }
@@ -211,9 +211,8 @@ import Testing
     )
     func readers(line: String) throws {
         _ = try console.prepared()
-        let lock = open("\(console.data)/write.lock", O_RDWR | O_CLOEXEC)
-        defer { close(lock) }
-        try #require(flock(lock, LOCK_EX) == 0)
+        let lock = try HeldLock("\(console.data)/write.lock")
+        defer { lock.release() }
 
         try console.json(line)
 

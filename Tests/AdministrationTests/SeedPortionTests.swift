@@ -1,6 +1,8 @@
 import Foundation
 import StrictJSON
 import Synchronization
+import SystemPrimitives
+import SystemTestSupport
 import Testing
 
 @testable import Administration
@@ -127,19 +129,21 @@ import Testing
     @Test("a lock that others hold from one of these moments on costs nobody a token or a key", arguments: [1, 2])
     func locked(moment: Int) throws {
         let file = try mixed()
-        let (moments, lock) = (Counter(), Counter())
+        let moments = Counter()
+        let lock = Guarded<HeldLock?>(nil)
         var watched = console
         watched.watch = { [data = console.data] text in
             guard text.contains("licenses written") else { return }
             moments.add(1)
             guard moments.sum == moment else { return }
-            let number = open("\(data)/write.lock", O_RDWR)
-            #expect(flock(number, LOCK_EX | LOCK_NB) == 0)
-            lock.add(Int(number))
+            lock.withLock { lock in
+                lock = try? HeldLock("\(data)/write.lock")
+                #expect(lock != nil)
+            }
         }
 
         let ending = watched.run("seed \(file)")
-        close(Int32(lock.sum))
+        lock.withLock { $0?.release() }
 
         #expect(ending.code == 1 && ending.error.contains("DATABASE_BUSY"))
         #expect(ending.error.contains("\(moment == 1 ? 2000 : count) of \(count + 3) new licenses were written"))

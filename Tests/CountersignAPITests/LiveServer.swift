@@ -1,13 +1,13 @@
 import CountersignWire
 import Diagnostics
 import Foundation
-import Glibc
 import HTTPServer
 import Licensing
 import LicensingServices
 import Storage
 import StrictJSON
 import SystemPrimitives
+import SystemTestSupport
 import Testing
 
 @testable import CountersignAPI
@@ -50,6 +50,8 @@ final class LiveServer: Sendable {
             return try (0..<count).map { _ in try catalog.sell(catalog.editor, plan, in: db) }
         }
         var http = ServerOptions()
+        // A client that is not scheduled for a while is not a slow one.
+        (http.headerSeconds, http.bodySeconds, http.idleSeconds) = (0, 0, 0)
         change(&http)
         server = try APIServer.start(
             APIServerOptions(http: http, loops: loops, limits: limits),
@@ -79,68 +81,26 @@ final class LiveServer: Sendable {
     deinit { server.stop() }
 }
 
-/// A blocking client for one connection.
-final class LiveClient {
-    private let descriptor: Int32
-    private var buffer: [UInt8] = []
+/// A client's connection to a server that runs, and what it is answered.
+struct LiveClient {
+    private let connection: TestConnection
 
-    struct Failure: Error { let call: String }
+    /// The connection ended instead of an answer.
+    struct Ended: Error {}
 
     init(port: UInt16) throws {
-        // Kept from processes that other tests start: one that had it, too, would keep the connection open.
-        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        guard descriptor >= 0 else { throw Failure(call: "socket") }
-        // Only so that a failing test ends.
-        var limit = timeval(tv_sec: 60, tv_usec: 0)
-        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        let code = withUnsafePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
-        guard code == 0 else { throw Failure(call: "connect") }
+        connection = try TestConnection(port: port)
     }
 
-    deinit { close(descriptor) }
-
-    func send(_ text: String) throws {
-        var bytes = Array(text.utf8)[...]
-        while !bytes.isEmpty {
-            let count = bytes.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
-            guard count > 0 else { throw Failure(call: "send") }
-            bytes = bytes.dropFirst(count)
-        }
-    }
+    func send(_ text: String) throws { try connection.send(text) }
 
     /// The next answer, 100 Continue among them.
     func receive() throws -> Received {
-        while true {
-            if let answer = next() { return answer }
-            var piece = [UInt8](repeating: 0, count: 65_536)
-            let count = piece.withUnsafeMutableBytes { recv(descriptor, $0.baseAddress, $0.count, 0) }
-            guard count > 0 else { throw Failure(call: "recv") }
-            buffer += piece[..<count]
-        }
-    }
-
-    private func next() -> Received? {
-        let separator = Array("\r\n\r\n".utf8)
-        guard buffer.count >= 4,
-            let end = (0...buffer.count - 4).first(where: { buffer[$0..<$0 + 4].elementsEqual(separator) })
-        else { return nil }
-        let head = String(decoding: buffer[..<end], as: UTF8.self)
-        let fields = head.split(separator: "\r\n").dropFirst().compactMap { line -> HTTPField? in
-            guard let colon = line.firstIndex(of: ":") else { return nil }
-            return HTTPField(String(line[..<colon]), String(line[line.index(colon, offsetBy: 2)...]))
-        }
-        let length = fields.first { $0.name == "Content-Length" }.flatMap { Int($0.value) } ?? 0
-        guard buffer.count >= end + 4 + length else { return nil }
-        let body = String(decoding: buffer[(end + 4)..<(end + 4 + length)], as: UTF8.self)
-        buffer.removeFirst(end + 4 + length)
-        return Received(status: Int(head.dropFirst(9).prefix(3)) ?? 0, fields: fields, body: body)
+        guard let answer = try connection.receive() else { throw Ended() }
+        return Received(
+            status: answer.status,
+            fields: answer.fields.map { HTTPField($0.name, $0.value) },
+            body: answer.body
+        )
     }
 }

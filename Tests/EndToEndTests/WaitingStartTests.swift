@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import SystemTestSupport
 import Testing
 
 @Suite("A start that waits, seen from outside", .timeLimit(.minutes(30))) struct WaitingStartTests {
@@ -12,10 +13,8 @@ import Testing
         let program = try Program()
         #expect(try program.run("admin", "vendor", "create", "--slug", "acme").code == 0)
         let path = "\(program.data)/\(name)"
-        let lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        defer { close(lock) }
-        try #require(flock(lock, LOCK_EX | LOCK_NB) == 0)
-        defer { flock(lock, LOCK_UN) }
+        let lock = try HeldLock(path)
+        defer { lock.release() }
         // It ends by itself, and with another code, where it does not listen.
         let process = program.process(["serve", "--listen", "127.0.0.1:0"], ["COUNTERSIGN_LOCK_WAIT": "PT20S"])
         let errors = "\(program.folder)/errors"

@@ -1,6 +1,7 @@
 import Dispatch
 import Synchronization
 import SystemPrimitives
+import SystemTestSupport
 
 @testable import HTTPServer
 
@@ -136,109 +137,8 @@ final class TestServer {
         worker.join()
     }
 
-    func connect() throws -> TestClient {
-        try TestClient(port: server.addresses[0].port)
-    }
-}
-
-/// A response as it came.
-struct Received: Equatable {
-    var status: Int
-    var head: String
-    var body: String
-}
-
-/// A blocking client for one connection on the loopback address.
-final class TestClient {
-    private let descriptor: Descriptor
-    private var buffer: [UInt8] = []
-
-    init(port: UInt16, receiveBuffer: Int32? = nil) throws {
-        // Kept from processes that other tests start: one that had it, too, would keep the connection open.
-        let number = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        guard number >= 0 else { throw SystemError.last("socket") }
-        descriptor = Descriptor(taking: number)
-        if let receiveBuffer { setOption(number, SOL_SOCKET, SO_RCVBUF, receiveBuffer) }
-        // Only so that a failing test ends.
-        var limit = timeval(tv_sec: 60, tv_usec: 0)
-        setsockopt(number, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
-        let code = SocketAddress(.loopback, port).withPointer { Glibc.connect(number, $0, $1) }
-        guard code == 0 else { throw SystemError.last("connect") }
-    }
-
-    func send(_ text: String) throws {
-        let bytes = Array(text.utf8)
-        var position = 0
-        while position < bytes.count {
-            let count = bytes[position...].withUnsafeBytes {
-                Glibc.send(descriptor.number, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-            }
-            guard count > 0 else { throw SystemError.last("send") }
-            position += count
-        }
-    }
-
-    func finishSending() {
-        shutdown(descriptor.number, Int32(SHUT_WR))
-    }
-
-    /// False at the end of the connection.
-    private func fill() throws -> Bool {
-        var piece = [UInt8](repeating: 0, count: 65536)
-        let count = piece.withUnsafeMutableBytes { recv(descriptor.number, $0.baseAddress, $0.count, 0) }
-        if count < 0 && errno != ECONNRESET { throw SystemError.last("recv") }
-        guard count > 0 else { return false }
-        buffer += piece[..<count]
-        return true
-    }
-
-    /// The next response; `nil` where the connection ended instead.
-    func receive(hasBody: Bool = true) throws -> Received? {
-        while true {
-            if let end = headEnd() {
-                let head = String(decoding: buffer[..<end], as: UTF8.self)
-                let length = hasBody ? TestClient.contentLength(head) : 0
-                while buffer.count < end + length {
-                    guard try fill() else { return nil }
-                }
-                let body = String(decoding: buffer[end..<end + length], as: UTF8.self)
-                buffer.removeFirst(end + length)
-                return Received(status: Int(head.dropFirst(9).prefix(3)) ?? 0, head: head, body: body)
-            }
-            guard try fill() else { return nil }
-        }
-    }
-
-    /// Whether nothing comes, not even the end, for so long.
-    func isSilent(milliseconds: Int32) throws -> Bool {
-        var poll = pollfd(fd: descriptor.number, events: Int16(POLLIN), revents: 0)
-        let count = Glibc.poll(&poll, 1, milliseconds)
-        guard count >= 0 else { throw SystemError.last("poll") }
-        return count == 0 && buffer.isEmpty
-    }
-
-    /// Whether the server ended the connection without another byte; waits for it.
-    func isClosed() throws -> Bool {
-        if !buffer.isEmpty { return false }
-        return try !fill()
-    }
-
-    private func headEnd() -> Int? {
-        var index = 0
-        while index + 4 <= buffer.count {
-            if buffer[index] == 13 && buffer[index + 1] == 10 && buffer[index + 2] == 13 && buffer[index + 3] == 10 {
-                return index + 4
-            }
-            index += 1
-        }
-        return nil
-    }
-
-    private static func contentLength(_ head: String) -> Int {
-        for line in head.split(separator: "\r\n") where line.hasPrefix("Content-Length: ") {
-            return Int(line.dropFirst(16)) ?? 0
-        }
-        return 0
+    func connect() throws -> TestConnection {
+        try TestConnection(port: server.addresses[0].port)
     }
 }
 

@@ -1,18 +1,19 @@
 import Dispatch
+import SystemTestSupport
 import Testing
 
 @testable import HTTPServer
 
 @Suite("A full house", .timeLimit(.minutes(30))) struct FullHouseTests {
     /// A connection that waits for its answer, and has for as long as the server's gate is shut.
-    private func busy(_ server: TestServer) throws -> TestClient {
+    private func busy(_ server: TestServer) throws -> TestConnection {
         let client = try server.connect()
         try client.send(request("GET", "/health") + request("POST", "/gated", body: "x"))
         #expect(try client.receive()?.status == 200)
         return client
     }
 
-    private func idle(_ server: TestServer) throws -> TestClient {
+    private func idle(_ server: TestServer) throws -> TestConnection {
         let client = try server.connect()
         try client.send(request("GET", "/health"))
         #expect(try client.receive()?.status == 200)

@@ -1,4 +1,5 @@
 import SystemPrimitives
+import SystemTestSupport
 import Testing
 
 @testable import HTTPServer
@@ -49,7 +50,7 @@ import Testing
         }
         defer { server.end() }
         let part = String(repeating: "x", count: 60_000)
-        func begin(_ count: Int) throws -> [TestClient] {
+        func begin(_ count: Int) throws -> [TestConnection] {
             try (0..<count).map { _ in
                 let client = try server.connect()
                 try client.send(request("POST", "/echo", ["Content-Length: 60001"]) + part)
@@ -123,7 +124,7 @@ import Testing
         let asked = 60
 
         let deaf = try (0..<40).map { _ in
-            let client = try TestClient(port: server.server.addresses[0].port, receiveBuffer: 4096)
+            let client = try TestConnection(port: server.server.addresses[0].port, receiveBuffer: 4096)
             try client.send(String(repeating: request("GET", "/large"), count: asked))
             return client
         }

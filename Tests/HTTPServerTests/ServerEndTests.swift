@@ -1,5 +1,6 @@
 import Dispatch
 import SystemPrimitives
+import SystemTestSupport
 import Testing
 
 @testable import HTTPServer
@@ -7,9 +8,13 @@ import Testing
 @Suite("The end of a server over sockets") struct ServerEndTests {
     @Test("stopping ends idle connections at once and waits for running requests")
     func gracefulStop() throws {
-        let server = try TestServer()
-        let idle = try server.connect()
-        let busy = try server.connect()
+        // No other test listens there: a port that is free again may be anybody's at once.
+        let host: (UInt8, UInt8, UInt8, UInt8) = (127, 83, 79, 80)
+        let address = try #require(ListenAddress(parsing: "127.83.79.80:0"))
+        let server = try TestServer { $0.addresses = [address] }
+        let port = server.server.addresses[0].port
+        let idle = try TestConnection(host, port: port)
+        let busy = try TestConnection(host, port: port)
         try idle.send(request("GET", "/health"))
         _ = try idle.receive()
         try busy.send(request("GET", "/health") + request("POST", "/gated", body: "x"))
@@ -25,7 +30,7 @@ import Testing
         #expect(server.server.connections.open == 0)
         // A process that another test starts at this moment may have the listening socket for a moment longer.
         var isRefused = false
-        for _ in 0..<10_000 where !isRefused { isRefused = (try? server.connect()) == nil }
+        for _ in 0..<10_000 where !isRefused { isRefused = (try? TestConnection(host, port: port)) == nil }
         #expect(isRefused)
     }
 
@@ -37,6 +42,7 @@ import Testing
         let server = try TestServer { $0.shutdownGraceSeconds = 600 }
         let client = try server.connect()
         try client.send(request("POST", "/echo", ["Content-Length: 10"]) + "hello")
+        try client.awaitDelivery()
         // Idle for a while, so that the wake-up that learns of the stop is also one that looks for what is overdue;
         // for several whiles, since it looks four times a second.
         #expect(try client.isSilent(milliseconds: 200 + 60 * Int32(phase)))
@@ -47,6 +53,40 @@ import Testing
 
         #expect(try client.receive()?.body == "helloagain")
         #expect(try client.isClosed())
+        server.end()
+    }
+
+    @Test(
+        "whoever asked before the end was asked for is answered, also where the loop learns of all at once",
+        arguments: [1, 2]
+    )
+    func stopWithUnreadRequests(loops: Int) throws {
+        let server = try TestServer(loops: loops) { $0.shutdownGraceSeconds = 600 }
+        // The loop that accepts waits, and sees nothing of what comes.
+        let stalling = try server.connect()
+        let known = try server.connect()
+        try known.send(request("GET", "/health"))
+        #expect(try known.receive()?.status == 200)
+        try stalling.send(request("GET", "/stalled"))
+        server.stage.isStalled.wait()
+        // More than are accepted at once, and of one the request is not all here.
+        let comers = try (0..<150).map { _ in try server.connect() }
+        for comer in comers.dropLast() { try comer.send(request("POST", "/echo", body: "asked")) }
+        try comers[149].send(request("POST", "/echo", ["Content-Length: 5"]) + "as")
+        try known.send(request("POST", "/echo", body: "asked"))
+        let silent = try server.connect()
+        for client in comers + [known] { try client.awaitDelivery() }
+
+        server.server.stop()
+        server.stage.gate.signal()
+        #expect(try silent.isClosed())
+        try comers[149].send("ked")
+
+        for client in comers + [known] {
+            #expect(try client.receive()?.body == "asked")
+            #expect(try client.isClosed())
+        }
+        #expect(try stalling.receive()?.status == 200)
         server.end()
     }
 
@@ -67,12 +107,14 @@ import Testing
         }
         let slow = try server.connect()
         let busy = try server.connect()
-        let reader = try TestClient(port: server.server.addresses[0].port, receiveBuffer: 4096)
+        let reader = try TestConnection(port: server.server.addresses[0].port, receiveBuffer: 4096)
         // It has an answer to read, and the next request is not all here.
         try reader.send(request("GET", "/large") + request("POST", "/echo", ["Content-Length: 10"]) + "hello")
         try busy.send(request("GET", "/health") + request("POST", "/gated", body: "x"))
         _ = try busy.receive()
         try slow.send(part)
+        try reader.awaitDelivery()
+        try slow.awaitDelivery()
 
         server.server.stop()
         // The next answers come once the quarter is over, or this ends when all of the time is.

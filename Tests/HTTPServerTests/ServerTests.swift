@@ -1,5 +1,6 @@
 import Dispatch
 import SystemPrimitives
+import SystemTestSupport
 import Testing
 
 @testable import HTTPServer
@@ -194,7 +195,7 @@ import Testing
     func slowReader() throws {
         let server = try TestServer { $0.outputBytes = 100_000 }
         defer { server.end() }
-        let client = try TestClient(port: server.server.addresses[0].port, receiveBuffer: 4096)
+        let client = try TestConnection(port: server.server.addresses[0].port, receiveBuffer: 4096)
         let count = 20
 
         var text = ""
@@ -218,7 +219,7 @@ import Testing
             options.outputBytes = outputBytes
         }
         defer { server.end() }
-        let client = try TestClient(port: server.server.addresses[0].port, receiveBuffer: 4096)
+        let client = try TestConnection(port: server.server.addresses[0].port, receiveBuffer: 4096)
         try client.send(String(repeating: request("GET", "/large"), count: 40))
 
         // Another asks all the while. On a busy machine it may itself have been idle for too long: then the next one does.
@@ -307,7 +308,7 @@ import Testing
         defer { server.end() }
 
         for address in server.server.addresses where address.description.contains("127.0.0.1") || address.host == .any {
-            let client = try TestClient(port: address.port)
+            let client = try TestConnection(port: address.port)
             try client.send(request("GET", "/health"))
             #expect(try client.receive()?.status == 200)
         }

@@ -5,6 +5,7 @@ import Migrations
 import Storage
 import Synchronization
 import SystemPrimitives
+import SystemTestSupport
 import Testing
 
 /// A folder that goes away with its last user.
@@ -154,31 +155,24 @@ extension Database {
 /// Somebody else who holds a lock: SQLite's write lock on a database, or `flock` on any other file.
 final class Stranger {
     private var handle: OpaquePointer?
-    private var file: Int32 = -1
+    private var lock: HeldLock?
 
     init(_ path: String) throws {
         if path.hasSuffix(".db") {
             try #require(sqlite3_open(path, &handle) == SQLITE_OK)
             try #require(sqlite3_exec(handle, "BEGIN IMMEDIATE", nil, nil, nil) == SQLITE_OK)
         } else {
-            file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-            try #require(flock(file, LOCK_EX | LOCK_NB) == 0)
+            lock = try HeldLock(path)
         }
     }
 
-    /// Lets go of it. To close the file would not do: a process that another test starts at this moment has it open, too,
-    /// and with it the lock.
+    /// Lets go of it.
     func release() {
-        if file >= 0 { flock(file, LOCK_UN) } else { sqlite3_exec(handle, "ROLLBACK", nil, nil, nil) }
+        lock?.release()
+        if let handle { sqlite3_exec(handle, "ROLLBACK", nil, nil, nil) }
     }
 
-    deinit {
-        if file >= 0 {
-            flock(file, LOCK_UN)
-            close(file)
-        }
-        sqlite3_close(handle)
-    }
+    deinit { sqlite3_close(handle) }
 }
 
 /// What a run of the writer answered, ticket by ticket.

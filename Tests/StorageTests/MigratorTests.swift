@@ -3,6 +3,7 @@ import Foundation
 import Migrations
 import Storage
 import SystemPrimitives
+import SystemTestSupport
 import Testing
 
 @Suite("Migrations") struct MigratorTests {
@@ -107,15 +108,13 @@ import Testing
         let folder = folder.path
         if isOlder { _ = try database([Migration.all[0]]).openForServing(Queue()) }
         let servers = Guarded<[String]>([])
-        let lock = open("\(folder)/serve.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        defer { close(lock) }
-        try #require(flock(lock, LOCK_EX | LOCK_NB) == 0)
+        let lock = try HeldLock("\(folder)/serve.lock")
         var options = Database.Options.test(migrations: [Migration.all[0], .items])
         options.lockWait = .seconds(600)
         let made = Database(folder: folder, options: options)
         // What the command asks while it waits; here the server goes on with its start.
         options.isWaitGivenUp = {
-            flock(lock, LOCK_UN)
+            lock.release()
             servers.withLock { servers in
                 if servers.isEmpty, let writer = try? made.openForServing(Queue()) {
                     servers.append(writer.isNewDatabase ? "new" : "old")
@@ -175,16 +174,14 @@ import Testing
         _ = try database([Migration.all[0]]).openForServing(Queue())
         let backup = folder + "/before.db"
         _ = try database([Migration.all[0]]).backUp(to: backup)
-        let lock = open("\(folder)/write.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        defer { close(lock) }
-        try #require(flock(lock, LOCK_EX | LOCK_NB) == 0)
+        let lock = try HeldLock("\(folder)/write.lock")
         var options = Database.Options.test()
         options.lockWait = .seconds(600)
         let restoring = Database(folder: folder, options: options)
         let restored = Guarded(false)
         // What the command asks while it waits for the lock: meanwhile somebody restores.
         options.isWaitGivenUp = {
-            flock(lock, LOCK_UN)
+            lock.release()
             restored.withLock { isDone in
                 if !isDone { isDone = (try? restoring.restore(from: backup) { _ in }) != nil }
             }
