@@ -146,7 +146,8 @@ extension ProductSettings {
         case .firstContact:
             let told = min(contact.firstContactAt, contact.firstLaunchAt ?? now, now)
             guard let trial else { return .insert(startedAt: told, endsAt: trialLength.map { told.adding($0) }) }
-            let start = min(trial.startedAt, contact.firstLaunchAt ?? now)
+            // Not by `now`: of two calls at the same moment the one that is written last may have read the clock first.
+            let start = contact.firstLaunchAt.map { min(trial.startedAt, $0) } ?? trial.startedAt
             if let endsAt = trial.endsAt {
                 // A trial that is over does not end again, and one that trials were turned off for keeps its length.
                 guard start < trial.startedAt, now < endsAt else { return .none }

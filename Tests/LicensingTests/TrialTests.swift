@@ -133,6 +133,23 @@ extension Trial {
         #expect(settings(length, .explicit).trialStep(at: contact(asks: true), trial: running, now: now) == .none)
     }
 
+    @Test("a call that read the clock earlier and is written later moves nothing", arguments: [1, 60, 86_400])
+    func overtaken(seconds: Int64) {
+        let (first, overtaken) = (now, now.adding(seconds: -seconds))
+        let begun = Trial.fixture(startedAt: first, endsAt: first.adding(days: 7))
+        let recorded = Trial.fixture(startedAt: first)
+
+        for asks in [true, false] {
+            let contact = TrialContact(firstContactAt: first, asksToStart: asks)
+            #expect(settings(week).trialStep(at: contact, trial: begun, now: overtaken) == .none)
+            #expect(settings(nil).trialStep(at: contact, trial: recorded, now: overtaken) == .none)
+            #expect(
+                settings(week).trialStep(at: contact, trial: recorded, now: overtaken)
+                    == .update(startedAt: first, endsAt: first.adding(days: 7))
+            )
+        }
+    }
+
     @Test("explicit: it starts when asked for while it is offered, and only then")
     func explicit() {
         let recorded = Trial.fixture(startedAt: now.adding(days: -30))

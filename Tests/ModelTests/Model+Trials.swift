@@ -61,13 +61,12 @@ extension Model {
             guard row?.lastEnd == nil, asks, let length = trialLength else { return nil }
             return (now, adding(length, to: now))
         }
-        // The client's word can only move the start earlier.
-        let word = min(firstLaunch ?? now, now)
         guard let row else {
-            let start = min(install.firstContact, word)
+            let start = min(install.firstContact, firstLaunch ?? now, now)
             return (start, trialLength.map { adding($0, to: start) })
         }
-        let start = min(row.start, word)
+        // Only the client's word moves it, and only earlier.
+        let start = firstLaunch.map { min(row.start, $0) } ?? row.start
         if let end = row.end {
             // What is over does not end again; what trials were turned off for keeps its length.
             guard start < row.start, now < end else { return nil }
