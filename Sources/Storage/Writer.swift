@@ -194,7 +194,10 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
             if error?.category == .clockUnsure { return }
             status.lastTriedAt = MonotonicClock.nanoseconds()
             status.lastError = error
-            if let error, error.isDamage { status.damage = error }
+            if let error, error.isDamage {
+                status.damage = error
+                status.damageReports += 1
+            }
         }
     }
 }

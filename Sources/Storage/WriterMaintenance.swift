@@ -92,9 +92,10 @@ extension Writer {
         nextProbe = MonotonicClock.nanoseconds() &+ Self.retry
         do {
             guard try maintain({ db in try db.probe() }) != nil else { return }
-            if queue.status().damage != nil {
+            let status = queue.status()
+            if status.damage != nil {
                 _ = try database.openLoopReader().snapshot { db in try db.stateVersion() }
-                queue.report { $0.damage = nil }
+                queue.clearDamage(of: status)
             }
             report(0, nil)
         } catch {

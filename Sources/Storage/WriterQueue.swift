@@ -153,7 +153,10 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
     /// A question found the database's file damaged: not ready until a look at it says otherwise.
     public func noteDamage(_ error: StorageError) {
         guard error.isDamage else { return }
-        report { $0.damage = error }
+        report { status in
+            status.damage = error
+            status.damageReports += 1
+        }
     }
 
     private static var stall: StorageError {
@@ -249,6 +252,13 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
         }
     }
 
+    /// The file was found well by a look that began when `former` was so: what was reported since stands.
+    func clearDamage(of former: WriterStatus) {
+        report { status in
+            if status.damageReports == former.damageReports { status.damage = nil }
+        }
+    }
+
     func report(_ change: (inout WriterStatus) -> Void) {
         state.withLock { change(&$0.status) }
     }
@@ -262,6 +272,8 @@ public struct WriterStatus: Sendable {
     public internal(set) var lastError: StorageError?
     /// As what the file was found damaged, since it was last found well.
     public internal(set) var damage: StorageError?
+    /// How often it was found damaged.
+    var damageReports = 0
     /// Set while the writer is at one step for longer than a job may wait, as where a disk does not answer.
     public internal(set) var stall: StorageError?
     /// The size of the write-ahead log's file, in bytes.

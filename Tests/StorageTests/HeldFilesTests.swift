@@ -356,8 +356,17 @@ private struct Meddler {
             queue.look()
             return queue.status().isReady
         }
-        queue.noteDamage(StorageError(.notOurs, code: 26, "file is not a database"))
-        let byQuestion = queue.status()
+        // While the writer is at a job, so that no look that was asked for before can answer it at once.
+        let byQuestion = Guarded<WriterStatus?>(nil)
+        submissions = [
+            Queue.Submission(ticket: 1, origin: 0) { _ in
+                queue.noteDamage(StorageError(.notOurs, code: 26, "file is not a database"))
+                byQuestion.withLock { $0 = queue.status() }
+                return 0
+            }
+        ]
+        try #require(queue.submit(&submissions))
+        wait { byQuestion.withLock { $0 != nil } }
         wait {
             queue.look()
             return queue.status().isReady
@@ -368,7 +377,7 @@ private struct Meddler {
         writing.join()
 
         #expect(byJob?.isDamage == true)
-        #expect(!byQuestion.isReady && byQuestion.trouble?.code == 26)
+        #expect(byQuestion.withLock { $0.map { !$0.isReady && $0.trouble?.code == 26 } } == true)
         #expect(byRow.isReady)
     }
 }

@@ -1,10 +1,25 @@
-import Storage
 import SystemPrimitives
 import Testing
+
+@testable import Storage
 
 @Suite("Writer's queue") struct WriterQueueTests {
     func submissions(_ count: Int, origin: (Int) -> UInt64) -> [Queue.Submission] {
         (0..<count).map { Queue.Submission(ticket: $0, origin: origin($0)) { _ in 0 } }
+    }
+
+    @Test("what is found damaged while somebody looks stays so when the look is over")
+    func damage() {
+        let queue = Queue.still()
+        queue.noteDamage(StorageError(.corrupt, code: 11, "malformed"))
+        let former = queue.status()
+
+        queue.noteDamage(StorageError(.notOurs, code: 26, "file is not a database"))
+        queue.clearDamage(of: former)
+        #expect(queue.status().damage?.code == 26)
+
+        queue.clearDamage(of: queue.status())
+        #expect(queue.status().damage == nil)
     }
 
     @Test("a full queue hands back what it has no room for, in order")
