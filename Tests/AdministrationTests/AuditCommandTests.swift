@@ -58,6 +58,26 @@ import Testing
         #expect(try console.failure("admin audit verify --head \(head)").code == "AUDIT_BROKEN")
     }
 
+    @Test(
+        "a head can be given back as it was printed, whatever its bytes are; base64url would begin with -- now and then"
+    )
+    func anyHead() throws {
+        _ = try console.prepared()
+
+        for row in 0..<5 {
+            // Codes of rows are keyed by chance: these are not left to it.
+            let code = String(repeating: ["fb", "ef", "be", "00", "ff"][row], count: 32)
+            #expect(try console.failure("admin audit verify --head \(code)").code == "AUDIT_BROKEN")
+        }
+        let head = try #require(try console.json("admin audit verify").at("audit.head")?.string)
+        #expect(head.utf8.count == 64 && head.allSatisfy { $0.isHexDigit && !$0.isUppercase })
+        for other in [
+            "--ebLN7805mjaPojxEUyIks3p0SSJyRaMFCqYc3fTiA", "\(head.dropLast())", "\(head)0", "\(head.dropLast())g",
+        ] {
+            #expect(try console.failure("admin audit verify --head=\(other)").code == "USAGE")
+        }
+    }
+
     @Test("an erased person is gone from customers, reasons and the log, and the chain is whole")
     func erase() throws {
         _ = try console.prepared()

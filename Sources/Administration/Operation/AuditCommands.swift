@@ -1,4 +1,3 @@
-internal import Cryptography
 internal import Licensing
 internal import LicensingServices
 internal import Storage
@@ -11,12 +10,11 @@ enum AuditCommands {
     private static let vendor = Parameter<Slug>.option("vendor", "SLUG", "of that vendor alone") {
         (text) throws(ValueFault) in try Slug(text)
     }
-    private static let head = Parameter<[UInt8]>.option("head", "HEAD", "a head kept before: it must be in the chain") {
+    /// Hexadecimal, as it is printed: base64url may begin with two hyphens, which a command line takes for an option.
+    private static let head = Parameter<Digest256>.option("head", "HEAD", "a head kept before, to be in the chain") {
         (text) throws(ValueFault) in
-        guard let bytes = Base64URL.decode(text), bytes.count == 32 else {
-            throw ValueFault("must be 43 characters of base64url")
-        }
-        return bytes
+        guard let head = Digest256(hexadecimal: text) else { throw ValueFault("must be 64 hexadecimal digits") }
+        return head
     }
 
     private static let list = Command(
@@ -88,7 +86,7 @@ enum AuditCommands {
                 writer.name("audit")
                 writer.object { writer in
                     writer.member("rows", rows)
-                    writer.member("head", rows == 0 ? "" : Base64URL.string(head))
+                    writer.member("head", head?.hexadecimal ?? "")
                 }
             }
         case .broken(let position, let why):

@@ -75,11 +75,3 @@ struct LicenseDrafter: Sendable {
         return LicenseKeyDraft(key: key, digest: digest, sealed: sealed)
     }
 }
-
-extension Digest256 {
-    /// 64 hexadecimal digits, lower case.
-    var hexadecimal: String {
-        let digits = Array("0123456789abcdef".utf8)
-        return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
-    }
-}

@@ -127,8 +127,8 @@ struct PersonalText {
 
 extension AuditTrail {
     /// Whether a head that was kept is still the code of a row.
-    package static func contains<DB: Queries & ~Copyable>(_ head: [UInt8], in db: borrowing DB) throws -> Bool {
-        try db.first("SELECT count(*) FROM audit WHERE mac = :mac", ["mac": .blob(head)]) { row in
+    package static func contains<DB: Queries & ~Copyable>(_ head: Digest256, in db: borrowing DB) throws -> Bool {
+        try db.first("SELECT count(*) FROM audit WHERE mac = :mac", ["mac": .blob(head.bytes)]) { row in
             try row.count() > 0
         } ?? false
     }

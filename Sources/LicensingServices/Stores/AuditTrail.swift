@@ -175,8 +175,8 @@ package struct AuditTrail: Sendable {
 
     /// What `verify` found.
     package enum Verification: Hashable, Sendable {
-        /// Every row is as it was written; `head` is the last one's code, to be kept elsewhere.
-        case sound(rows: Int64, head: [UInt8])
+        /// Every row is as it was written; `head` is the last one's code, to be kept elsewhere, `nil` without a row.
+        case sound(rows: Int64, head: Digest256?)
         /// The first row that is not as it was written, or that is missing.
         case broken(at: Int64, why: String)
     }
@@ -225,7 +225,7 @@ package struct AuditTrail: Sendable {
             previous = entry.code
             expected += 1
         }
-        return fault ?? .sound(rows: expected - 1, head: previous)
+        return fault ?? .sound(rows: expected - 1, head: Digest256(bytes: previous))
     }
 
     private static func chained(
