@@ -95,6 +95,7 @@ struct Catalog: Sendable {
         options.lockWait = .seconds(5)
         // No test is to fail because the machine has other things to do.
         options.batchWait = .seconds(60)
+        options.readWait = .seconds(60)
         if let vfs {
             // A disk that can be told to fail must be asked.
             options.synchronous = .full
