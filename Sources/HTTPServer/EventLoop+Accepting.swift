@@ -132,8 +132,7 @@ extension EventLoop where Context: ~Copyable {
                 handedOut[(index + 1) % handedOut.count].append(connection)
                 return
             }
-            settings.ledger.refuse(connection.peer, wasCounted: connection.isCounted)
-            return turnAway(connection.descriptor, connection.peer, &context)
+            return refuse(connection, &context)
         }
         let slot: Int
         if let free = freeSlots.popLast() {
@@ -157,6 +156,12 @@ extension EventLoop where Context: ~Copyable {
         slots[slot].interest = .read
         slots[slot].idleSince = ticks
         slots[slot].deadline = deadline(in: settings.options.headerSeconds)
+    }
+
+    /// Turns away somebody who was admitted.
+    mutating func refuse(_ connection: NewConnection, _ context: inout Context) {
+        settings.ledger.refuse(connection.peer, wasCounted: connection.isCounted)
+        turnAway(connection.descriptor, connection.peer, &context)
     }
 
     // MARK: A full house
@@ -187,8 +192,10 @@ extension EventLoop where Context: ~Copyable {
 
     private mutating func nextIdle() -> Int? {
         while let next = idle.popLast() {
-            // It may have asked something since.
-            if let slot = slot(of: next.token), isIdle(slot), slots[slot].idleSince == next.since { return slot }
+            // It may have asked something since, also what was not read yet.
+            if let slot = slot(of: next.token), isIdle(slot), slots[slot].idleSince == next.since, !hasInput(slot) {
+                return slot
+            }
         }
         return nil
     }
@@ -199,6 +206,11 @@ extension EventLoop where Context: ~Copyable {
             .sorted { $0.since < $1.since }
             .prefix(EventLoop.idleBatch)
             .reversed()
+    }
+
+    /// Whether there is something to read of a connection; false also at its end.
+    private func hasInput(_ slot: Int) -> Bool {
+        recv(slots[slot].descriptor, input.baseAddress, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) > 0
     }
 
     /// Whether a connection waits for its client to ask something.

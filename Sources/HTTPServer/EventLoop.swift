@@ -156,14 +156,10 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
             }
             takeTurns(&context)
             let wasStopping = isStopping
-            if hasMail {
-                // Read before the mail is taken: a socket posted before the wish to stop is among the mail.
-                if !isStopping && mailbox.isStopping { stopDeadline = ticks &+ graceTicks }
-                takeMail(&context)
-            }
+            if hasMail { takeMail(&context) }
             if isStopping && !wasStopping { beginStop(&context) }
             submit(&context)
-            handOut()
+            handOut(&context)
             let ticks = ticks
             if ticks &- lastScan >= EventLoop.ticksPerScan {
                 lastScan = ticks
@@ -175,7 +171,7 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
                 context.tick()
                 giveBackMemory(ticks)
             }
-            if isStopping && openSlots == 0 { break }
+            if isStopping && openSlots == 0 && mailbox.end() { break }
         }
         context.tick()
     }
@@ -204,7 +200,7 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
     // MARK: Mail
 
     private mutating func takeMail(_ context: inout Context) {
-        mailbox.take(&answers, &arrivals)
+        if mailbox.take(&answers, &arrivals), !isStopping { stopDeadline = ticks &+ graceTicks }
         for arrival in arrivals { open(arrival, &context) }
         arrivals.removeAll(keepingCapacity: true)
         // Taken out, since answering needs all of `self`.
@@ -215,9 +211,10 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
         swap(&batch, &answers)
     }
 
-    private mutating func handOut() {
+    private mutating func handOut(_ context: inout Context) {
         for loop in handedOut.indices where !handedOut[loop].isEmpty {
             settings.mailboxes[loop].post(&handedOut[loop])
+            while let connection = handedOut[loop].popLast() { refuse(connection, &context) }
         }
     }
 
@@ -253,6 +250,11 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
             if phase == .free { continue }
             if isOver {
                 close(slot)
+                continue
+            }
+            if isStopping && isIdle(slot) {
+                // It came from another loop, when the idle ones were let go.
+                letGo(slot, &context)
                 continue
             }
             let readDeadline = slots[slot].due.deadline
@@ -296,19 +298,25 @@ struct EventLoop<Context: LoopContext & ~Copyable>: ~Copyable {
     /// What was sent before the wish to stop is taken: of a wake-up that learns of both, a connection may not have been
     /// read yet, and to close it, or the listener, would reset it as if nobody had been there.
     private mutating func beginStop(_ context: inout Context) {
-        if index == 0 {
-            for listener in listeners.indices {
-                for _ in 0..<Listener.backlog / EventLoop.acceptBatch { accept(listener, &context) }
-            }
-            handOut()
-            for listener in listeners { poller.remove(listener.number) }
-            listeners = []
-            // Only now: a socket handed to a loop that has already ended would be lost.
-            for (other, mailbox) in settings.mailboxes.enumerated() where other != index { mailbox.stop() }
+        // Before others come: whoever asks nothing makes room for them.
+        for slot in slots.indices where isIdle(slot) { letGo(slot, &context) }
+        guard index == 0 else { return }
+        isAccepting = true
+        keepReserve()
+        for listener in listeners.indices {
+            for _ in 0..<Listener.backlog / EventLoop.acceptBatch { accept(listener, &context) }
         }
-        for slot in slots.indices where isIdle(slot) {
-            read(slot, &context)
-            if isIdle(slot) { close(slot) }
-        }
+        handOut(&context)
+        for listener in listeners { poller.remove(listener.number) }
+        listeners = []
+        // Only now: a socket handed to a loop that has already ended would be turned away.
+        for (other, mailbox) in settings.mailboxes.enumerated() where other != index { mailbox.stop() }
+        for slot in slots.indices where isIdle(slot) { letGo(slot, &context) }
+    }
+
+    /// Ends an idle connection, unless its next request is here.
+    private mutating func letGo(_ slot: Int, _ context: inout Context) {
+        read(slot, &context)
+        if isIdle(slot) { close(slot) }
     }
 }

@@ -1,4 +1,3 @@
-import Synchronization
 public import SystemPrimitives
 
 /// An accepted socket on its way to the loop that will own it.
@@ -15,11 +14,14 @@ public final class Mailbox<Context: ~Copyable>: Sendable {
     private struct Contents: Sendable {
         var answers: [Answer<Context>] = []
         var connections: [NewConnection] = []
+        /// The loop is to end.
+        var isStopping = false
+        /// Nobody takes sockets any more.
+        var hasEnded = false
     }
 
     private let contents = Guarded(Contents())
     private let wake: WakeUp
-    private let stopping = Atomic<Bool>(false)
 
     private init(wake: consuming WakeUp) {
         self.wake = wake
@@ -50,36 +52,46 @@ public final class Mailbox<Context: ~Copyable>: Sendable {
         if wasEmpty { wake.signal() }
     }
 
+    /// Hands over sockets and empties the array; leaves them there where the loop has ended.
     func post(_ connections: inout [NewConnection]) {
         if connections.isEmpty { return }
         let batch = connections
-        connections.removeAll(keepingCapacity: true)
-        contents.withLock { contents in
-            contents.connections.append(contentsOf: batch)
+        let isTaken = contents.withLock { contents in
+            if !contents.hasEnded { contents.connections.append(contentsOf: batch) }
+            return !contents.hasEnded
         }
+        guard isTaken else { return }
+        connections.removeAll(keepingCapacity: true)
         wake.signal()
     }
 
     /// What to watch; readable when there is something to take.
     var descriptor: Int32 { wake.descriptor }
 
-    /// Takes everything that waits, into arrays that must be empty: their storage is swapped in.
-    func take(_ answers: inout [Answer<Context>], _ connections: inout [NewConnection]) {
+    /// Takes everything that waits, into arrays that must be empty: their storage is swapped in. Says whether the loop was
+    /// asked to end; what was posted before that is among what was taken.
+    ///
+    /// The wake-up is cleared first: what comes after that, mail or the wish to end, wakes the loop again.
+    func take(_ answers: inout [Answer<Context>], _ connections: inout [NewConnection]) -> Bool {
         wake.clear()
-        var taken = contents.withLock { contents in
-            let taken = contents
-            contents = Contents()
-            return taken
+        return contents.withLock { contents in
+            swap(&answers, &contents.answers)
+            swap(&connections, &contents.connections)
+            return contents.isStopping
         }
-        swap(&answers, &taken.answers)
-        swap(&connections, &taken.connections)
     }
 
     /// Asks the loop to end.
     func stop() {
-        stopping.store(true, ordering: .releasing)
+        contents.withLock { $0.isStopping = true }
         wake.signal()
     }
 
-    var isStopping: Bool { stopping.load(ordering: .acquiring) }
+    /// The loop ends, and takes no more sockets; false where some came meanwhile, which it is to take before.
+    func end() -> Bool {
+        contents.withLock { contents in
+            contents.hasEnded = contents.connections.isEmpty
+            return contents.hasEnded
+        }
+    }
 }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HTTPServer
 
-@Suite("The end of a server over sockets") struct ServerEndTests {
+@Suite("The end of a server over sockets", .timeLimit(.minutes(30))) struct ServerEndTests {
     @Test("stopping ends idle connections at once and waits for running requests")
     func gracefulStop() throws {
         // No other test listens there: a port that is free again may be anybody's at once.
@@ -56,38 +56,75 @@ import Testing
         server.end()
     }
 
+    /// A server whose loops all wait, so that they learn at once of what comes and of the end.
+    private func stalled(_ loops: Int, _ change: (inout ServerOptions) -> Void = { _ in }) throws -> (
+        server: TestServer, stalling: [TestConnection], known: [TestConnection]
+    ) {
+        let server = try TestServer(loops: loops) { options in
+            options.shutdownGraceSeconds = 600
+            change(&options)
+        }
+        // Each loop gets one of both, since they take turns.
+        let stalling = try (0..<loops).map { _ in try server.connect() }
+        let known = try (0..<loops).map { _ in try server.connect() }
+        for client in known {
+            try client.send(request("GET", "/health"))
+            #expect(try client.receive()?.status == 200)
+        }
+        for client in stalling {
+            try client.send(request("GET", "/stalled"))
+            server.stage.isStalled.wait()
+        }
+        return (server, stalling, known)
+    }
+
     @Test(
-        "whoever asked before the end was asked for is answered, also where the loop learns of all at once",
-        arguments: [1, 2]
+        "whoever asked before the end was asked for is answered, also where the loops learn of all at once",
+        arguments: [1, 2, 3]
     )
     func stopWithUnreadRequests(loops: Int) throws {
-        let server = try TestServer(loops: loops) { $0.shutdownGraceSeconds = 600 }
-        // The loop that accepts waits, and sees nothing of what comes.
-        let stalling = try server.connect()
-        let known = try server.connect()
-        try known.send(request("GET", "/health"))
-        #expect(try known.receive()?.status == 200)
-        try stalling.send(request("GET", "/stalled"))
-        server.stage.isStalled.wait()
+        let (server, stalling, known) = try stalled(loops)
         // More than are accepted at once, and of one the request is not all here.
         let comers = try (0..<150).map { _ in try server.connect() }
-        for comer in comers.dropLast() { try comer.send(request("POST", "/echo", body: "asked")) }
+        for (number, client) in (known + comers.dropLast()).enumerated() {
+            try client.send(request("POST", number.isMultiple(of: 2) ? "/echo" : "/job", body: "asked"))
+        }
         try comers[149].send(request("POST", "/echo", ["Content-Length: 5"]) + "as")
-        try known.send(request("POST", "/echo", body: "asked"))
         let silent = try server.connect()
-        for client in comers + [known] { try client.awaitDelivery() }
+        for client in comers + known { try client.awaitDelivery() }
 
         server.server.stop()
-        server.stage.gate.signal()
-        #expect(try silent.isClosed())
+        for _ in stalling { server.stage.gate.signal() }
+        #expect(try silent.isClosed() && !silent.wasReset)
         try comers[149].send("ked")
 
-        for client in comers + [known] {
+        for client in known + comers {
             #expect(try client.receive()?.body == "asked")
-            #expect(try client.isClosed())
+            #expect(try client.isClosed() && !client.wasReset)
         }
-        #expect(try stalling.receive()?.status == 200)
+        for client in stalling { #expect(try client.receive()?.status == 200) }
         server.end()
+    }
+
+    @Test("in a full house whoever asked is answered at the end, before those who did not ask", arguments: [1, 2, 3])
+    func stopInAFullHouse(loops: Int) throws {
+        let (server, stalling, known) = try stalled(loops) { $0.connections = 3 * loops }
+        // They come first, so that room is made for them before anybody looks at what was asked.
+        let silent = try (0..<20 * loops).map { _ in try server.connect() }
+        for client in known {
+            try client.send(request("POST", "/echo", body: "asked"))
+            try client.awaitDelivery()
+        }
+
+        server.server.stop()
+        for _ in stalling { server.stage.gate.signal() }
+
+        for client in known { #expect(try client.receive()?.body == "asked") }
+        // Turned away, or let go: none keeps the server from ending.
+        for client in silent { while try client.receive() != nil {} }
+        for client in stalling { #expect(try client.receive()?.status == 200) }
+        server.end()
+        #expect(server.server.connections.open == 0)
     }
 
     @Test(

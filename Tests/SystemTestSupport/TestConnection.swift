@@ -31,6 +31,8 @@ package struct RawResponse: Equatable, Sendable {
 package final class TestConnection {
     private let descriptor: Descriptor
     private var received: [UInt8] = []
+    /// Whether the server's end of it was a reset.
+    package private(set) var wasReset = false
 
     /// Throws `SystemError` where nobody listens on `port`. `receiveBuffer` is in bytes, for a client that takes little.
     package init(
@@ -141,7 +143,8 @@ package final class TestConnection {
         repeat {
             count = piece.withUnsafeMutableBytes { recv(descriptor.number, $0.baseAddress, $0.count, 0) }
         } while count < 0 && errno == EINTR
-        if count < 0 && errno != ECONNRESET { throw SystemError.last("recv") }
+        wasReset = count < 0 && errno == ECONNRESET
+        if count < 0 && !wasReset { throw SystemError.last("recv") }
         guard count > 0 else { return false }
         received += piece[..<count]
         return true
