@@ -63,14 +63,17 @@ extension Activation {
         return leaseExpiresAt == nil || end.seconds(since: now) <= leaseSeconds / 2
     }
 
-    /// The seat after its lease was renewed at `now`.
+    /// The seat after its lease was renewed at `now`, or a moment later already by a call that read the clock later and was
+    /// written before: no holder's lease ends earlier than a bundle says. One that a wrong clock renewed is put right.
     ///
     /// Where the plan has none, one from before is forgotten: should the plan have one again, it must not be found over
     /// that of a seat whose holder was here all the time.
     func renewed(at now: Timestamp, leaseSeconds: Int64?) -> Activation {
         var activation = self
-        activation.leaseRenewedAt = leaseSeconds == nil ? nil : now
-        activation.leaseExpiresAt = leaseSeconds.map { now.adding(seconds: $0) }
+        let former = leaseRenewedAt.flatMap { $0 > now.adding(seconds: ClockGuard.mostBehind) ? nil : $0 }
+        let renewed = max(former ?? now, now)
+        activation.leaseRenewedAt = leaseSeconds == nil ? nil : renewed
+        activation.leaseExpiresAt = leaseSeconds.map { renewed.adding(seconds: $0) }
         return activation
     }
 

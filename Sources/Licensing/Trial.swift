@@ -130,7 +130,8 @@ extension ProductSettings {
     ///
     /// `first_contact`: the clock starts at the install's first contact, whether or not a trial is offered then; a length
     /// that comes later is measured from there. `explicit`: it starts when asked for, while one is offered; a first
-    /// contact that was recorded before counts for nothing. What has begun only ever moves earlier, by the client's word.
+    /// contact that was recorded before counts for nothing. What has begun only ever moves earlier, by the client's word, or
+    /// where a clock that was wrong began it in the future.
     ///
     /// - Parameters:
     ///   - contact: The call.
@@ -146,8 +147,11 @@ extension ProductSettings {
         case .firstContact:
             let told = min(contact.firstContactAt, contact.firstLaunchAt ?? now, now)
             guard let trial else { return .insert(startedAt: told, endsAt: trialLength.map { told.adding($0) }) }
-            // Not by `now`: of two calls at the same moment the one that is written last may have read the clock first.
-            let start = contact.firstLaunchAt.map { min(trial.startedAt, $0) } ?? trial.startedAt
+            // Of two calls at the same moment the one that is written last may have read the clock first: a start that lies
+            // ahead by less than a clock may go back is kept, and one of a clock that was wrong is put right.
+            let isAhead = trial.startedAt > now.adding(seconds: ClockGuard.mostBehind)
+            let known = isAhead ? now : trial.startedAt
+            let start = contact.firstLaunchAt.map { min(known, $0) } ?? known
             if let endsAt = trial.endsAt {
                 // A trial that is over does not end again, and one that trials were turned off for keeps its length.
                 guard start < trial.startedAt, now < endsAt else { return .none }

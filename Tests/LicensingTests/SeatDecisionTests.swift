@@ -64,6 +64,21 @@ import Testing
         #expect(validation.seat?.leaseExpiresAt == end)
     }
 
+    @Test(
+        "an activation that read the clock earlier and is written later takes nothing of a lease; a wrong clock's is put right",
+        arguments: [(1, 1), (60, 60), (3600, 3600), (3601, 0), (86_400, 0)] as [(Int64, Int64)]
+    )
+    func overtaken(secondsAhead: Int64, kept: Int64) throws {
+        let license = try License.fixture(plan: .fixture(leaseSeconds: 600))
+        let renewed = now.adding(seconds: secondsAhead)
+        let seat = Activation.fixture(1, leaseRenewedAt: renewed, leaseExpiresAt: renewed.adding(seconds: 600))
+
+        let grant = try #require(decide(license, install: 1, given: SeatFacts(activations: [seat])).value)
+
+        #expect(grant.activation?.leaseRenewedAt == now.adding(seconds: kept))
+        #expect(grant.activation?.leaseExpiresAt == now.adding(seconds: kept + 600))
+    }
+
     @Test("a lease that is over is not renewed: the seat is gone")
     func over() throws {
         let license = try License.fixture(plan: .fixture(leaseSeconds: 600))

@@ -133,7 +133,7 @@ extension Trial {
         #expect(settings(length, .explicit).trialStep(at: contact(asks: true), trial: running, now: now) == .none)
     }
 
-    @Test("a call that read the clock earlier and is written later moves nothing", arguments: [1, 60, 86_400])
+    @Test("a call that read the clock earlier and is written later moves nothing", arguments: [1, 2, 60, 3600])
     func overtaken(seconds: Int64) {
         let (first, overtaken) = (now, now.adding(seconds: -seconds))
         let begun = Trial.fixture(startedAt: first, endsAt: first.adding(days: 7))
@@ -148,6 +148,16 @@ extension Trial {
                     == .update(startedAt: first, endsAt: first.adding(days: 7))
             )
         }
+    }
+
+    @Test("a start that a wrong clock put into the future is put right", arguments: [3601, 86_400, 180 * 86_400])
+    func ahead(seconds: Int64) {
+        let start = now.adding(seconds: seconds)
+        let begun = Trial.fixture(startedAt: start, endsAt: start.adding(days: 7))
+
+        let step = settings(week).trialStep(at: TrialContact(firstContactAt: start), trial: begun, now: now)
+
+        #expect(step == .update(startedAt: now, endsAt: now.adding(days: 7)))
     }
 
     @Test("explicit: it starts when asked for while it is offered, and only then")

@@ -65,8 +65,9 @@ extension Model {
             let start = min(install.firstContact, firstLaunch ?? now, now)
             return (start, trialLength.map { adding($0, to: start) })
         }
-        // Only the client's word moves it, and only earlier.
-        let start = firstLaunch.map { min(row.start, $0) } ?? row.start
+        // Only the client's word moves it, and only earlier; and whoever finds it more than an hour ahead.
+        let known = row.start - now > 3600 ? now : row.start
+        let start = min(known, firstLaunch ?? known)
         if let end = row.end {
             // What is over does not end again; what trials were turned off for keeps its length.
             guard start < row.start, now < end else { return nil }

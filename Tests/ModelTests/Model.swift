@@ -221,7 +221,10 @@ struct Model {
 
     mutating func renewLease(_ place: Int) {
         let length = plan(licenses[seats[place].license]).lease
-        seats[place].lease = length.map { (now, now + $0) }
+        // A call that is written after a later one takes nothing of it; one that is more than an hour ahead was wrong.
+        let former = seats[place].lease.map(\.renewed) ?? now
+        let renewed = former > now && former <= now + 3600 ? former : now
+        seats[place].lease = length.map { (renewed, renewed + $0) }
     }
 
     // MARK: Installs
