@@ -44,6 +44,8 @@ extension Writer {
         }
         // Jobs that came to nothing let go of what they hold before anybody is told.
         batch.removeAll(keepingCapacity: true)
+        // Over before anybody hears of its end: whoever does may look.
+        queue.beginStep()
         deliver(&answers)
         queue.beginStep()
         checkpointIfDue()
@@ -117,6 +119,7 @@ extension Writer {
     ) {
         answers = submissions.map { Answer(ticket: $0.ticket, result: .failure(error)) }
         submissions.removeAll(keepingCapacity: true)
+        queue.beginStep()
         deliver(&answers)
         answers.removeAll(keepingCapacity: true)
     }

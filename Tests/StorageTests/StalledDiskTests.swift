@@ -88,6 +88,34 @@ import Testing
         #expect(try database.committedNames() == ["n0", "n4", "n5"])
     }
 
+    @Test("whoever hears of the end of a step that lasted finds the writer well")
+    func heard() throws {
+        let delivered = Delivered()
+        let ready = Guarded<[Bool]>([])
+        let queue = queue
+        let writing = try Thread.start("writer", with: try database.openForServing(queue)) { writer in
+            writer.run(
+                deliver: { answers in
+                    ready.withLock { $0.append(queue.status().isReady) }
+                    delivered.deliver(&answers)
+                },
+                abort: { Issue.record("nothing to end for: \($0)") }
+            )
+        }
+        faulty_vfs_hold_syncs(vfs, 1)
+        try submit(0..<1)
+        faulty_vfs_await_sync(vfs)
+        clock.advance(by: .seconds(61))
+        let stalled = queue.status()
+
+        faulty_vfs_hold_syncs(vfs, 0)
+        delivered.await(1)
+        queue.stop()
+        writing.join()
+
+        #expect(!stalled.isReady && ready.withLock { $0 } == [true])
+    }
+
     @Test("many steps that do not last are no stall, however much there is to do")
     func busy() throws {
         var writer = try database.openForServing(queue)
