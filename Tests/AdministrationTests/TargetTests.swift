@@ -87,7 +87,11 @@ import Testing
             // As a restore leaves it, before anything opens it.
             let second = console.folder.path + "/second"
             try console.json("backup \(console.folder.path)/copy.db")
-            try FileManager.default.createDirectory(atPath: second, withIntermediateDirectories: false)
+            try FileManager.default.createDirectory(
+                atPath: second,
+                withIntermediateDirectories: false,
+                attributes: [.posixPermissions: 0o700]
+            )
             try FileManager.default.copyItem(atPath: console.data + "/master.key", toPath: second + "/master.key")
             #expect(console.run(["restore", console.folder.path + "/copy.db"], data: second).code == 0)
             target = second + "/countersign.db"

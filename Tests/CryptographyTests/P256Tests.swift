@@ -141,7 +141,7 @@ import Testing
         var hasShort = (r: false, s: false)
         var number = 0
 
-        while number < 3000 || !hasShort.r || !hasShort.s {
+        while number < 3000 || number < 100_000 && !(hasShort.r && hasShort.s) {
             let message = Array("message \(number / 2)".utf8)
             let signature = try signer.sign(message)
             #expect(signature.count == 64)
@@ -152,7 +152,7 @@ import Testing
             number += 1
         }
 
-        #expect(seen.count == number)
+        #expect(seen.count == number && hasShort.r && hasShort.s)
     }
 
     @Test("no changed bit of a signature or message verifies")

@@ -23,7 +23,11 @@ final class LicenseOffice: Sendable {
 
     init(keepsKeys: Bool = true, migrations: [Migration] = Migration.all) throws {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("licenses-\(UUID().uuidString)").path
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        try FileManager.default.createDirectory(
+            atPath: folder,
+            withIntermediateDirectories: false,
+            attributes: [.posixPermissions: 0o700]
+        )
         var options = Database.Options(now: { 1_796_040_000_000_000 })
         options.synchronous = .off
         options.migrations = migrations

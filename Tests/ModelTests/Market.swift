@@ -21,7 +21,11 @@ final class Market: Sendable {
 
     init() throws {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("model-\(UUID().uuidString)").path
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        try FileManager.default.createDirectory(
+            atPath: folder,
+            withIntermediateDirectories: false,
+            attributes: [.posixPermissions: 0o700]
+        )
         let start = Timestamp(secondsSinceEpoch: 1_700_000_000)
         let (entropy, names) = (entropy, ["acme", "umbrella"])
         let vendors = try names.map { name in

@@ -209,7 +209,11 @@ import Testing
         try connection.write { db in _ = try insertItem("a", in: db) }
         _ = try database.backUp(to: backup)
         let other = Database(folder: folder.path + "/machine", options: .test())
-        try FileManager.default.createDirectory(atPath: other.folder, withIntermediateDirectories: false)
+        try FileManager.default.createDirectory(
+            atPath: other.folder,
+            withIntermediateDirectories: false,
+            attributes: [.posixPermissions: 0o700]
+        )
         try Data("key".utf8).write(to: URL(fileURLWithPath: other.folder + "/master.key"))
 
         _ = try other.restore(from: backup) { _ in }

@@ -34,7 +34,11 @@ private func names(in folder: String) -> [String] {
         let folder = try TemporaryFolder()
         let database = Database(folder: folder.path + "/data", options: .test())
         let victim = folder.path + "/victim"
-        try FileManager.default.createDirectory(atPath: database.folder, withIntermediateDirectories: false)
+        try FileManager.default.createDirectory(
+            atPath: database.folder,
+            withIntermediateDirectories: false,
+            attributes: [.posixPermissions: 0o700]
+        )
         try FileManager.default.createSymbolicLink(
             atPath: "\(database.folder)/\(name)",
             withDestinationPath: victim
@@ -75,7 +79,11 @@ private func names(in folder: String) -> [String] {
             await #expect(processExitsWith: .success) { [path = folder.path as String, name, isLink] in
                 let database = Database(folder: path + "/data", options: .test())
                 let victim = path + "/victim"
-                try FileManager.default.createDirectory(atPath: database.folder, withIntermediateDirectories: false)
+                try FileManager.default.createDirectory(
+                    atPath: database.folder,
+                    withIntermediateDirectories: false,
+                    attributes: [.posixPermissions: 0o700]
+                )
                 try #require(chmod(path, 0o755) == 0 && chown(database.folder, 12345, 12345) == 0)
                 let placed = "\(database.folder)/\(name)"
                 if isLink {

@@ -154,6 +154,8 @@ private struct TroubledServer {
             limits.trialsPerDay = 2
         }
         let gate = DispatchSemaphore(value: 0)
+        // Whatever is thrown: a writer that waits could not be waited for.
+        defer { gate.signal() }
 
         troubled.holdUp(until: gate)
         try troubled.client.send(troubled.request(call, 1))
@@ -181,6 +183,7 @@ private struct TroubledServer {
         let clients = try (0..<12).map { _ in try troubled.server.connect() }
 
         let gate = DispatchSemaphore(value: 0)
+        defer { gate.signal() }
         troubled.holdUp(until: gate)
         for (install, client) in clients.enumerated() { try client.send(troubled.request(call, install)) }
         wait { troubled.server.catalog.queue.status().waiting == clients.count }

@@ -32,7 +32,11 @@ final class GiftShop: Sendable {
 
     init(trial: CalendarDuration? = nil, leaseSeconds: Int64? = nil) throws {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("gifts-\(UUID().uuidString)").path
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        try FileManager.default.createDirectory(
+            atPath: folder,
+            withIntermediateDirectories: false,
+            attributes: [.posixPermissions: 0o700]
+        )
         var options = Database.Options(now: { 1_796_040_000_000_000 })
         options.synchronous = .off
         database = Database(folder: folder, options: options)

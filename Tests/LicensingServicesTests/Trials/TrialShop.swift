@@ -25,7 +25,11 @@ final class TrialShop: Sendable {
 
     init(_ settings: [ProductSetting: String] = [:]) throws {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("trials-\(UUID().uuidString)").path
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        try FileManager.default.createDirectory(
+            atPath: folder,
+            withIntermediateDirectories: false,
+            attributes: [.posixPermissions: 0o700]
+        )
         var options = Database.Options(now: { 1_796_040_000_000_000 })
         options.synchronous = .off
         database = Database(folder: folder, options: options)
