@@ -56,6 +56,8 @@ struct ServerProcess: ~Copyable {
                 storeRootDigests: configuration.store.apple.rootSHA256.compactMap { Digest256(hexadecimal: $0) }
             )
             try selfTest(services, database: served.database)
+            // Before anybody comes, who might take the last descriptor.
+            let reader = try served.database.openLoopReader()
             let server = try APIServer.start(
                 APIServerOptions(
                     http: ServerOptions(configuration),
@@ -112,7 +114,7 @@ struct ServerProcess: ~Copyable {
                 metrics: metrics,
                 log: log,
                 served: served,
-                reader: try served.database.openLoopReader(),
+                reader: reader,
                 signals: signals,
                 configuration: configuration
             )
