@@ -33,7 +33,8 @@ import Testing
 
         var refusals: [String] = []
         for number in 0..<5000 where refusals.count < 6 {
-            let answer = try await server.post("/v1/sync", token: token, ["install_id": "install-number-\(number)"])
+            let install = ["install_id": "install-number-\(number)"]
+            let answer = try await server.post("/v1/sync", token: token, install, untilDecided: false)
             if answer.status != 200 { refusals.append("\(answer.status) \(answer.json["code"] as? String ?? "")") }
         }
 

@@ -31,6 +31,7 @@ import Testing
         let clients = try (0..<40).map { _ in
             let client = try server.connect()
             try client.send(request("POST", "/echo", ["Content-Length: 60001"]) + part)
+            try client.awaitDelivery()
             return client
         }
         try pass(server)
@@ -54,6 +55,7 @@ import Testing
             try (0..<count).map { _ in
                 let client = try server.connect()
                 try client.send(request("POST", "/echo", ["Content-Length: 60001"]) + part)
+                try client.awaitDelivery()
                 return client
             }
         }
@@ -63,6 +65,7 @@ import Testing
         try pass(server)
         let head = try server.connect()
         try head.send("GET /health HTTP/1.1\r\nX-Part: ")
+        try head.awaitDelivery()
         try pass(server)
         let newer = try begin(10)
         try pass(server)
@@ -126,6 +129,7 @@ import Testing
         let deaf = try (0..<40).map { _ in
             let client = try TestConnection(port: server.server.addresses[0].port, receiveBuffer: 4096)
             try client.send(String(repeating: request("GET", "/large"), count: asked))
+            try client.awaitDelivery()
             return client
         }
         try pass(server)

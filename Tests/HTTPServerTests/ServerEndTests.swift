@@ -11,7 +11,8 @@ import Testing
         // No other test listens there: a port that is free again may be anybody's at once.
         let host: (UInt8, UInt8, UInt8, UInt8) = (127, 83, 79, 80)
         let address = try #require(ListenAddress(parsing: "127.83.79.80:0"))
-        let server = try TestServer { $0.addresses = [address] }
+        // One loop: that it let the idle one go says that it knows of the end.
+        let server = try TestServer(loops: 1) { $0.addresses = [address] }
         let port = server.server.addresses[0].port
         let idle = try TestConnection(host, port: port)
         let busy = try TestConnection(host, port: port)

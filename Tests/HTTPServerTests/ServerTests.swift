@@ -255,6 +255,8 @@ import Testing
         try eager.send(request("GET", "/stalled") + String(repeating: request("GET", "/health"), count: count - 1))
         server.stage.isStalled.wait()
         try other.send(request("POST", "/echo", body: "x"))
+        try eager.awaitDelivery()
+        try other.awaitDelivery()
         server.stage.gate.signal()
 
         #expect(try other.receive()?.body == "x")

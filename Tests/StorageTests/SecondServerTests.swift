@@ -34,7 +34,11 @@ import Testing
         init(_ database: Database) throws {
             let tell = Teller()
             self.tell = tell
-            thread = try Thread.start("writer", with: try database.openForServing(queue)) { writer in
+            // It does nothing unless it is asked: at a moment of its own it, too, may take the lock that is free.
+            var settings = Writer<Int, Int64>.Settings()
+            settings.quiet = .seconds(86_400)
+            thread = try Thread.start("writer", with: try database.openForServing(queue, settings: settings)) {
+                writer in
                 writer.run(
                     deliver: { answers in
                         for answer in answers {
