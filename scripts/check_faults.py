@@ -36,6 +36,8 @@ LONGEST_READ = 1.5
 # Whether the process lives is told by a loop that no lock of the database may hold up.
 LONGEST_HEALTH = 0.5
 RECOVERY_SECONDS = 10
+# For what has to come, and whose time is no claim.
+LONG_ENOUGH = 60
 # What a disk writes as a whole.
 SECTOR = 512
 POWER_LOSSES = 4
@@ -156,6 +158,20 @@ class Case:
         while not condition() and time.monotonic() < end:
             time.sleep(0.01)
         return condition()
+
+    def rest(self):
+        """Waits until all of the log is in the database file.
+
+        The checkpoint of a quiet moment syncs the log as a write does. Where it may come at any time nobody knows whose sync
+        it is that hangs. Two numbers tell: https://sqlite.org/walformat.html#the_wal_index_file_format
+        """
+
+        def is_moved():
+            with open(self.server.folder + "/countersign.db-shm", "rb") as file:
+                index = file.read(100)
+            return index[16:20] == index[96:100]
+
+        self.expect(self.wait_for(is_moved, LONG_ENOUGH), "the log is not moved into the database file")
 
     def settle(self, may_miss_reads=False):
         """The end of the trouble: what was promised is compared with what is there, on the running server first."""
@@ -316,6 +332,7 @@ def answers_wait_for_sync(case):
         answers = []
         client = Client(case.server.port, case.world.token)
         thread = threading.Thread(target=lambda: answers.append(client.call(path, body, headers)), daemon=True)
+        case.rest()
         hits, reads = case.disk.hits, len(load.reads)
         case.disk.set(sync=3, times=FOREVER, ending="-wal")
         thread.start()
@@ -347,7 +364,7 @@ def disk_stalls(case):
         client.close()
 
     def ready():
-        client = http.client.HTTPConnection("127.0.0.1", case.server.port, timeout=10)
+        client = http.client.HTTPConnection("127.0.0.1", case.server.port, timeout=LONG_ENOUGH)
         client.request("GET", "/ready")
         status = client.getresponse().status
         client.close()
@@ -356,6 +373,7 @@ def disk_stalls(case):
     installs = [f"stall-{number}-{uuid.uuid4().hex}" for number in range(9)]
     load.seats.update({install: {"state": "activating"} for install in installs})
     threads = [threading.Thread(target=activate, args=(number,), daemon=True) for number in range(len(installs))]
+    case.rest()
     hits = case.disk.hits
     case.disk.set(sync=3, times=FOREVER, ending="-wal")
     start = time.monotonic()
