@@ -68,12 +68,10 @@ class Load:
         self.stopping = threading.Event()
         self.answers, self.faults = collections.Counter(), []
         self.waits, self.reads = [], []
-        # For how long at most this machine kept a client of ours from going on: no fault of the server's.
-        self.stood_still = 0.0
         self.failed_reads = 0
         # Where a stranger keeps readers out, too, who asks is refused like who writes.
         self.may_refuse_reads, self.refused_reads = False, 0
-        self.refused = []  # when a 503 came, and how long it took
+        self.refused = []  # of those, the waits of all that were told 503
         self.workers, self.has_reader = workers, reader
         self.threads = [
             threading.Thread(target=self.guard, args=(self.write, random.Random(f"{seed}/{number}"), number), daemon=True)
@@ -81,7 +79,6 @@ class Load:
         ]
         if reader:
             self.threads.append(threading.Thread(target=self.guard, args=(self.read,), daemon=True))
-            self.threads.append(threading.Thread(target=self.guard, args=(self.watch,), daemon=True))
 
     def start(self):
         if self.has_reader:
@@ -142,7 +139,7 @@ class Load:
         with self.lock:
             self.answers["none" if got is None else got.status] += 1
             if got is not None:
-                self.waits.append(got.seconds)
+                self.waits.append(got.wait)
         if got is None:
             self.stopping.wait(0.02)
             return None
@@ -159,7 +156,7 @@ class Load:
 
     def refuse(self, path, got):
         with self.lock:
-            self.refused.append((time.monotonic(), got.seconds))
+            self.refused.append(got.wait)
         wait = got.headers.get("Retry-After", "")
         if not wait.isdigit() or int(wait) < 1:
             self.fault(f"{path} answered 503 with Retry-After {wait!r}")
@@ -294,7 +291,7 @@ class Load:
                 client.port = self.server.port
                 self.failed_reads += 1
                 continue
-            self.reads.append(got.seconds)
+            self.reads.append(got.wait)
             if got.status == 503 and self.may_refuse_reads:
                 self.refused_reads += 1
                 self.refuse(path, got)
@@ -305,14 +302,6 @@ class Load:
             elif "bundle" in got.body and "license" not in sources(got.body["bundle"]):
                 self.fault(f"{path} answered a bundle that takes the license away: {claims(got.body['bundle'])}")
         client.close()
-
-    def watch(self):
-        """Notes by how much a short pause is longer than it should be."""
-        is_over = False
-        while not is_over:
-            start = time.monotonic()
-            is_over = self.stopping.wait(0.05)
-            self.stood_still = max(self.stood_still, time.monotonic() - start - 0.05)
 
     # MARK: What came of it
 

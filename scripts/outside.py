@@ -21,6 +21,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from cryptography.x509.oid import NameOID
 
+from standing_still import Wait
+
 UNLIMITED = {
     "COUNTERSIGN_LIMITS_RATE_ADDRESS_PER_MINUTE": "0",
     "COUNTERSIGN_LIMITS_RATE_FIRST_CONTACTS_PER_MINUTE": "0",
@@ -134,7 +136,7 @@ class Unexpected(Exception):
     """The check itself cannot go on."""
 
 
-Answer = collections.namedtuple("Answer", "status headers body seconds")
+Answer = collections.namedtuple("Answer", "status headers body wait")
 
 
 class Client:
@@ -163,7 +165,7 @@ class Client:
             text = answer.read()
             if answer.will_close:
                 self.close()
-            return Answer(answer.status, answer.headers, json.loads(text), time.monotonic() - start)
+            return Answer(answer.status, answer.headers, json.loads(text), Wait(start, time.monotonic() - start))
         except (OSError, http.client.HTTPException, ValueError):
             self.close()
             return None
