@@ -8,6 +8,7 @@ import struct
 import time
 
 from load_server import connect
+from standing_still import Wait
 
 CONNECTIONS = 48
 INSTALLS = 1200
@@ -43,20 +44,23 @@ class Mix:
             ]
         )
 
-    # By status, what the answer says; one of several where there are several.
+    # What is told where a write could not be done in its time. Only a machine that stood still makes it due.
+    LATE = {503: (b'"code":"UNAVAILABLE","verdict":"unknown"',)}
+    # By status, what the answer says; one of several where there are several. Any of these may be a first contact: a write.
     VALIDATED = {
         200: (
             b'"valid":true,"code":"VALID","verdict":"granted"',
             b'"valid":false,"code":"NOT_ACTIVATED","verdict":"unknown"',
-        )
+        ),
+        **LATE,
     }
-    SEATED = {200: (b'"verdict":"granted"',), 409: (b'"code":"NO_SEATS_AVAILABLE","verdict":"unknown"',)}
-    RELEASED = {200: (b'"released":',)}
-    RENEWED = {200: (b'"lease_expires_at":"',), 409: (b'"code":"NOT_ACTIVATED","verdict":"unknown"',)}
-    SIGNED = {200: (b'"bundle":"',)}
-    TRIED = {200: (b'"code":"TRIAL_ACTIVE","verdict":"granted"',)}
-    READ = {200: (b'"meters":[{',)}
-    COUNTED = {200: (b'"allowed":true', b'"allowed":false'), 409: (b'"code":"IDEMPOTENCY_CONFLICT"',)}
+    SEATED = {200: (b'"verdict":"granted"',), 409: (b'"code":"NO_SEATS_AVAILABLE","verdict":"unknown"',), **LATE}
+    RELEASED = {200: (b'"released":',), **LATE}
+    RENEWED = {200: (b'"lease_expires_at":"',), 409: (b'"code":"NOT_ACTIVATED","verdict":"unknown"',), **LATE}
+    SIGNED = {200: (b'"bundle":"',), **LATE}
+    TRIED = {200: (b'"code":"TRIAL_ACTIVE","verdict":"granted"',), **LATE}
+    READ = {200: (b'"meters":[{',), **LATE}
+    COUNTED = {200: (b'"allowed":true', b'"allowed":false'), 409: (b'"code":"IDEMPOTENCY_CONFLICT"',), **LATE}
     MALFORMED = {400: (b'"code":"MALFORMED_JSON"',)}
     INVALID = {400: (b'"code":"VALIDATION"',)}
 
@@ -132,7 +136,7 @@ class Mix:
     def wrong_key(self):
         body = f'{{"license_key":"LOAD-X762-XE6V-YJ98-AW8R","install_id":"{self.install()}"}}'
         path, status = self.random.choice((("/v1/validate", 200), ("/v1/activate", 404)))
-        return self.post(path, body, {status: (b'"code":"LICENSE_NOT_FOUND","verdict":"unknown"',)})
+        return self.post(path, body, {status: (b'"code":"LICENSE_NOT_FOUND","verdict":"unknown"',), **self.LATE})
 
     def wrong_token(self):
         return self.post("/v1/validate", f"{{{self.pair()}}}", {401: ()}, token="pk_live_" + "0" * 43)
@@ -171,6 +175,7 @@ class Line:
 
     def ask(self, requests):
         self.expected += [statuses for _, statuses in requests]
+        self.asked = time.monotonic()
         self.socket.sendall(b"".join(request for request, _ in requests))
 
     def answers(self):
@@ -201,9 +206,13 @@ class Line:
 
 
 def work(port, shop, number, count, seconds, addresses, sent, results):
-    """Sends `count` requests, or for so many seconds, or with neither until the server goes; tells statuses and faults."""
+    """Sends `count` requests, or for so many seconds, or with neither until the server goes; tells statuses and faults.
+
+    Beside them the waits that ended with 503, for somebody to judge who knows when this machine stood still.
+    """
     end = time.monotonic() + (seconds or float("inf"))
     mix, statuses, faults, done = Mix(shop, number, addresses), collections.Counter(), [], 0
+    refused = []
     lines = []
     try:
         lines = [Line(port) for _ in range(CONNECTIONS)]
@@ -218,6 +227,8 @@ def work(port, shop, number, count, seconds, addresses, sent, results):
                     statuses[status] += 1
                     texts = allowed.get(status)
                     if texts == () or texts and any(text in content for text in texts):
+                        if status == 503:
+                            refused.append(Wait(line.asked, time.monotonic() - line.asked))
                         continue
                     if len(faults) < 5:
                         faults.append(f"{status} where {allowed} was due: {content[:300]!r}")
@@ -229,7 +240,7 @@ def work(port, shop, number, count, seconds, addresses, sent, results):
             faults.append(f"after {done} requests: {error!r}")
     for line in lines:
         line.socket.close()
-    results.put((sum(statuses.values()), statuses, faults))
+    results.put((sum(statuses.values()), statuses, faults, refused))
 
 
 class Soak:
@@ -254,12 +265,13 @@ class Soak:
         return self.results.qsize() < len(self.workers) and any(worker.is_alive() for worker in self.workers)
 
     def finish(self, timeout):
-        """Requests answered, by status, and what was wrong; waits for the workers."""
-        done, statuses, faults = 0, collections.Counter(), []
+        """Requests answered, by status, what was wrong, and which were refused; waits for the workers."""
+        done, statuses, faults, refused = 0, collections.Counter(), [], []
         for _ in self.workers:
             part = self.results.get(timeout=timeout)
-            done, statuses, faults = done + part[0], statuses + part[1], faults + part[2]
+            done, statuses = done + part[0], statuses + part[1]
+            faults, refused = faults + part[2], refused + part[3]
         for worker in self.workers:
             worker.join()
         self.seconds = time.monotonic() - self.started
-        return done, statuses, faults
+        return done, statuses, faults, refused
