@@ -22,19 +22,24 @@ from outside import Server, Unexpected, finish
 
 KINDS = ("load", "checkpoint", "start", "backup", "import")
 IMPORTED = 5000
-# On a slow disk the log takes long to grow so far that it is moved.
-CHECKPOINT_SECONDS = 60
+# The log is moved when it has a thousand frames, which so many writes fill several times over. A slow disk takes long for them.
+CHECKPOINT_SECONDS, CHECKPOINT_WRITES, LONGEST_SECONDS = 60, 5000, 600
 
 
-def kill_in_checkpoint(server, chance):
+def kill_in_checkpoint(server, load, chance):
     """Right after the database file itself was written to: that is a checkpoint."""
     path = os.path.join(server.folder, "countersign.db")
     time.sleep(chance.uniform(0.05, 0.3))
-    written, end = os.stat(path).st_mtime_ns, time.monotonic() + CHECKPOINT_SECONDS
-    hit = False
-    while not hit and time.monotonic() < end:
+    written, start, hit, seconds = os.stat(path).st_mtime_ns, time.monotonic(), False, 0
+    while not hit and seconds < LONGEST_SECONDS and (
+        seconds < CHECKPOINT_SECONDS or load.acknowledged < CHECKPOINT_WRITES
+    ):
         hit = os.stat(path).st_mtime_ns != written
+        seconds = time.monotonic() - start
+    writes = load.acknowledged
     server.kill()
+    if hit and seconds > CHECKPOINT_SECONDS:
+        print(f"GRANTED: a checkpoint after {seconds:.0f} s, since this disk let only {writes} writes through", flush=True)
     return hit
 
 
@@ -124,7 +129,7 @@ def one_round(world, server, kind, seed, folder):
     faults, hit, table = [], True, os.path.join(folder, "licenses.csv")
     time.sleep(chance.uniform(0.05, 0.9))
     if kind == "checkpoint":
-        hit = kill_in_checkpoint(server, chance)
+        hit = kill_in_checkpoint(server, load, chance)
     elif kind == "start":
         hit = kill_while_starting(server, chance)
     elif kind == "backup":
@@ -182,7 +187,7 @@ def main():
                 faults, load, hit = one_round(world, server, kind, f"{arguments.seed}/{number}", folder)
                 kills[kind if hit else f"{kind} missed"] += 1
                 if kind == "checkpoint" and not hit:
-                    faults.append(f"no checkpoint in {CHECKPOINT_SECONDS} seconds of load")
+                    faults.append(f"no checkpoint in {load.acknowledged} acknowledged writes")
                 for fault in faults[:10]:
                     print(f"round {number} ({kind}): {fault}", flush=True)
                 answers += load.answers
