@@ -57,7 +57,7 @@ def main(binary, port):
     for kid, entry in keys.items():
         assert thumbprint(entry["jwk"]) == kid, f"{kid} is not the thumbprint of its key"
 
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     install = secrets.token_hex(16)
 
     def post(path, body):

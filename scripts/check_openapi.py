@@ -82,7 +82,7 @@ def command(binary, *words):
 
 
 def fetch(port, method="GET", path="/v1/openapi.json", body=None, token=None):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}"} if token else {}
     connection.request(method, path, json.dumps(body) if body else None, headers)
     response = connection.getresponse()

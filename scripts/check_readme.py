@@ -199,7 +199,7 @@ def check_recipe(block, folder, port, variables):
         request = urllib.request.Request(
             f"http://127.0.0.1:{port}/v1/sync", json.dumps({"install_id": install, "nonce": nonce}).encode(),
             {"Authorization": "Bearer " + variables["PK"], "Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return json.load(answer)["bundle"]
 
     name = str(uuid.uuid4())

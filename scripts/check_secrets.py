@@ -148,7 +148,7 @@ class Server:
         self.metrics_port = int(found[1])
 
     def call(self, method, path, body=None, headers=None, port=None):
-        connection = http.client.HTTPConnection("127.0.0.1", port or self.port, timeout=20)
+        connection = http.client.HTTPConnection("127.0.0.1", port or self.port, timeout=60)
         if isinstance(body, dict):
             body = json.dumps(body)
             headers = {"Content-Type": "application/json", **(headers or {})}
@@ -251,7 +251,7 @@ def check_master_keys(server, master_key):
 
     def refused(words):
         done = subprocess.run(
-            ["timeout", "20", server.binary, "serve", "--listen", "127.0.0.1:0"],
+            ["timeout", "60", server.binary, "serve", "--listen", "127.0.0.1:0"],
             env=server.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         check(done.returncode == 1, f"a start with {words} ends with {done.returncode}")
