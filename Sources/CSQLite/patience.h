@@ -1,6 +1,7 @@
 #ifndef COUNTERSIGN_CSQLITE_PATIENCE_H
 #define COUNTERSIGN_CSQLITE_PATIENCE_H
 #include <sqlite3.h>
+#include <time.h>
 
 // How long SQLite may sleep for one connection.
 //
@@ -15,6 +16,8 @@ typedef struct {
     sqlite3_vfs *real;
     /// Microseconds that may be slept, and what is left of them.
     sqlite3_int64 whole, left;
+    /// Whether `real` is SQLite's own, which says that it slept as long as it was asked to, however late it was woken.
+    int is_own;
     char name[32];
 } cs_patience;
 
@@ -25,12 +28,20 @@ static inline int cs_patience_open(
     return real->xOpen(real, name, file, flags, out);
 }
 
+static inline sqlite3_int64 cs_patience_now(void) {
+    struct timespec now = {0, 0};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * (sqlite3_int64)1000000 + now.tv_nsec / 1000;
+}
+
 static inline int cs_patience_sleep(sqlite3_vfs *vfs, int microseconds) {
     cs_patience *patience = (cs_patience *)vfs;
     int pause = microseconds < patience->left ? microseconds : (int)patience->left;
     if (pause > 0) {
-        patience->left -= pause;
-        patience->real->xSleep(patience->real, pause);
+        sqlite3_int64 begun = cs_patience_now();
+        sqlite3_int64 took = patience->real->xSleep(patience->real, pause);
+        if (patience->is_own) took = cs_patience_now() - begun;
+        patience->left -= took > pause ? took : pause;
     }
     return microseconds;  // who asks counts how often it asked, not how long that took
 }
@@ -47,6 +58,7 @@ static inline cs_patience *cs_patience_begin(const char *name) {
     patience->vfs.xOpen = cs_patience_open;
     patience->vfs.xSleep = cs_patience_sleep;
     patience->real = real;
+    patience->is_own = real == sqlite3_vfs_find(0);
     patience->whole = patience->left = 0;
     sqlite3_snprintf((int)sizeof patience->name, patience->name, "countersign-%p", (void *)patience);
     if (sqlite3_vfs_register(&patience->vfs, 0) == SQLITE_OK) return patience;

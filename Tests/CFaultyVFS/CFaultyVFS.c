@@ -14,6 +14,7 @@ typedef struct {
     atomic_int write_error;
     atomic_int locked;
     atomic_llong slept;
+    atomic_int late;
     atomic_int syncs;
     atomic_llong limit;
     pthread_mutex_t mutex;
@@ -113,7 +114,7 @@ static int v_open(sqlite3_vfs *v, const char *name, sqlite3_file *f, int flags, 
 
 static int v_sleep(sqlite3_vfs *v, int microseconds) {
     atomic_fetch_add(&((faulty_vfs *)v)->slept, microseconds);
-    return microseconds;
+    return microseconds + atomic_load(&((faulty_vfs *)v)->late);
 }
 
 void faulty_vfs_register(const char *name) {
@@ -150,6 +151,8 @@ void faulty_vfs_lock(const char *name, int first, int last) {
     atomic_store(&find(name)->locked, slots);
 }
 void faulty_vfs_unlock(const char *name) { atomic_store(&find(name)->locked, 0); }
+void faulty_vfs_sleep_late(const char *name, int microseconds) { atomic_store(&find(name)->late, microseconds); }
+
 long long faulty_vfs_slept(const char *name) { return atomic_exchange(&find(name)->slept, 0); }
 void faulty_vfs_limit(const char *name, long long bytes) { atomic_store(&find(name)->limit, bytes); }
 int faulty_vfs_left(const char *name) {

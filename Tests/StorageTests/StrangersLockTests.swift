@@ -51,6 +51,25 @@ import Testing
         #expect(StorageError(.busy, "").isTransient)
     }
 
+    @Test("a sleep that lasts longer than it was to is charged for what it lasted")
+    func late() throws {
+        let reader = try database.openLoopReader()
+        func read() -> StorageError.Category? {
+            category { try reader.snapshot { db in _ = try itemNames(db) } }
+        }
+        #expect(read() == nil)
+        _ = faulty_vfs_slept(vfs)
+        faulty_vfs_lock(vfs, 123, 127)
+        defer { faulty_vfs_unlock(vfs) }
+        // Each time by as long as a read may wait in all.
+        faulty_vfs_sleep_late(vfs, 30_000)
+
+        #expect(read() == .busy)
+        let asked = faulty_vfs_slept(vfs)
+
+        #expect(asked > 0 && asked < 1_000, "\(asked)")
+    }
+
     @Test("a command waits as long as it does for write.lock, and no longer", arguments: [true, false])
     func commands(writes: Bool) throws {
         let connection = try database.openForCommandLine()

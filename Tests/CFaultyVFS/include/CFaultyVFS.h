@@ -24,6 +24,9 @@ void faulty_vfs_unlock(const char *name);
 /// For how many microseconds SQLite wanted to sleep since this was last asked. Nobody sleeps.
 long long faulty_vfs_slept(const char *name);
 
+/// From now on whoever sleeps is woken so many microseconds late.
+void faulty_vfs_sleep_late(const char *name, int microseconds);
+
 /// From now on a write-ahead log may not grow beyond that many bytes: a write past them fails with SQLITE_FULL.
 void faulty_vfs_limit(const char *name, long long bytes);
 
