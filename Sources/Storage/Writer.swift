@@ -194,10 +194,7 @@ public struct Writer<Ticket: Sendable, Reply: Sendable>: ~Copyable {
             if error?.category == .clockUnsure { return }
             status.lastTriedAt = MonotonicClock.nanoseconds()
             status.lastError = error
-            if let error, error.isDamage {
-                status.damage = error
-                status.damageReports += 1
-            }
+            if let error { status.noteDamage(error) }
         }
     }
 }

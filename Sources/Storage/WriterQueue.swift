@@ -152,11 +152,7 @@ public final class WriterQueue<Ticket: Sendable, Reply: Sendable>: Sendable {
 
     /// A question found the database's file damaged: not ready until a look at it says otherwise.
     public func noteDamage(_ error: StorageError) {
-        guard error.isDamage else { return }
-        report { status in
-            status.damage = error
-            status.damageReports += 1
-        }
+        report { $0.noteDamage(error) }
     }
 
     private static var stall: StorageError {
@@ -273,7 +269,7 @@ public struct WriterStatus: Sendable {
     /// As what the file was found damaged, since it was last found well.
     public internal(set) var damage: StorageError?
     /// How often it was found damaged.
-    var damageReports = 0
+    private(set) var damageReports = 0
     /// Set while the writer is at one step for longer than a job may wait, as where a disk does not answer.
     public internal(set) var stall: StorageError?
     /// The size of the write-ahead log's file, in bytes.
@@ -302,6 +298,13 @@ public struct WriterStatus: Sendable {
     public internal(set) var checkpoints = 0
     /// Whether the writer has ended.
     public internal(set) var hasStopped = false
+
+    /// Keeps what an error says of the file, where it says that it is damaged.
+    mutating func noteDamage(_ error: StorageError) {
+        guard error.isDamage else { return }
+        damage = error
+        damageReports += 1
+    }
 
     /// What keeps the database from being used as it should; `nil`: nothing is known.
     public var trouble: StorageError? { damage ?? stall ?? lastError }
