@@ -31,14 +31,18 @@ import Testing
         }
     }
 
-    @Test("a read on a loop gives up in time, the next at once, and waits again once one was let in")
-    func loops() throws {
+    /// A loop's connection that was let in once: each call reads on it, and says why that was refused.
+    private func reading() throws -> () -> StorageError.Category? {
         let reader = try database.openLoopReader()
-        func read() -> StorageError.Category? {
-            category { try reader.snapshot { db in _ = try itemNames(db) } }
-        }
+        let read = { category { try reader.snapshot { db in _ = try itemNames(db) } } }
         #expect(read() == nil)
         _ = faulty_vfs_slept(vfs)
+        return read
+    }
+
+    @Test("a read on a loop gives up in time, the next at once, and waits again once one was let in")
+    func loops() throws {
+        let read = try reading()
 
         for _ in 0..<2 {
             faulty_vfs_lock(vfs, 123, 127)
@@ -53,12 +57,7 @@ import Testing
 
     @Test("a sleep that lasts longer than it was to is charged for what it lasted")
     func late() throws {
-        let reader = try database.openLoopReader()
-        func read() -> StorageError.Category? {
-            category { try reader.snapshot { db in _ = try itemNames(db) } }
-        }
-        #expect(read() == nil)
-        _ = faulty_vfs_slept(vfs)
+        let read = try reading()
         faulty_vfs_lock(vfs, 123, 127)
         defer { faulty_vfs_unlock(vfs) }
         // Each time by as long as a read may wait in all.
